@@ -1,0 +1,101 @@
+"""loss_diverged: the loss stands far above where it began."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from ..core.check import Check, mark
+from ..core.findings import Evidence, Hold, Mark, Severity
+from ..core.numbers import shown
+from ..core.rows import Row
+
+FACTOR = 3
+ROWS_MIN = 5
+RISE_MIN = 0.05
+
+
+class LossDiverged(Check):
+    """
+    What it finds:
+        A finite loss of more than 3 times the first finite loss, with at
+        least 5 finite losses so far. Live, it must last 3 rows and be at least
+        0.05 above the first loss.
+
+    Why it matters:
+        A loss that has tripled rarely comes back by itself, and what it
+        learned before is being lost with every step.
+
+    What it does not find:
+        A rise from the lowest loss that stays under 3 times the first one. A
+        run whose first loss is zero or negative, as in reinforcement learning.
+
+    Example:
+        >>> check = LossDiverged()
+        >>> rows = [Row(n, n, {"loss": x}, 0) for n, x in enumerate([2.0, 1.9, 1.8, 2.2, 6.5], 1)]
+        >>> [check.update(row) for row in rows][-1].message
+        'loss 6.5 at step 5 is over 3 times the first loss, 2'
+
+    Source:
+        The seed rules (tailwatch), losses[-1] > 3 * losses[0].
+    """
+
+    category: ClassVar[str] = "loss_diverged"
+    severity: ClassVar[Severity] = Severity.CRITICAL
+    suggestion: ClassVar[str] = (
+        "Go back to a saved model from before the rise. Then lower the learning rate by a "
+        "factor of 5, clip the gradient norm at 1.0, lengthen the warm-up, and use bf16 "
+        "instead of fp16."
+    )
+    reads: ClassVar[tuple[str, ...]] = ("loss",)
+    hold: ClassVar[Hold] = Hold(rows=3, clear_rows=20)
+    thresholds: ClassVar[dict[str, float]] = {
+        "factor": FACTOR,
+        "rows_min": ROWS_MIN,
+        "rise_min": RISE_MIN,
+    }
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.first: float | None = None
+        self.last = 0.0
+        self.last_step: int | float = 0
+        self.since: Mark | None = None
+
+    def update(self, row: Row) -> Evidence | None:
+        loss = row.values["loss"]
+        if math.isfinite(loss):
+            self.rows += 1
+            if self.first is None:
+                self.first = loss
+            self.last, self.last_step = loss, row.step
+            if not self._over():
+                self.since = None
+            elif self.since is None:
+                self.since = mark(row)
+        # A segment that starts near zero would diverge by noise.
+        if self.first is None or self.last - self.first < RISE_MIN:
+            return None
+        return self.diagnose()
+
+    def diagnose(self) -> Evidence | None:
+        if not self._over():
+            return None
+        assert self.first is not None
+        return Evidence(
+            f"loss {shown(self.last)} at step {shown(self.last_step)} is over {FACTOR} times "
+            f"the first loss, {shown(self.first)}",
+            {"loss": self.last, "first_loss": self.first, "threshold": FACTOR * self.first},
+            self.since,
+        )
+
+    def _over(self) -> bool:
+        return (
+            self.first is not None
+            and self.rows >= ROWS_MIN
+            and self.first > 0
+            and self.last > FACTOR * self.first
+        )
+
+    def to_state(self) -> dict[str, Any]:
+        return dict(self.__dict__)

@@ -1,0 +1,72 @@
+"""lr_too_low: the configured learning rate is out of bounds on the low side."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ..core.check import Check, RunConfig, mark
+from ..core.findings import Evidence, Hold, Mark, Severity
+from ..core.numbers import shown
+from ..core.rows import Row
+
+LIMIT = 1e-06
+
+
+class LrTooLow(Check):
+    """
+    What it finds:
+        A run configuration beside the metric file (config.json, config.yaml)
+        whose learning rate is below 1e-06. Said at the first row.
+
+    Why it matters:
+        At such a rate most models do not move at all in the time that a run
+        is given; often it is a typing error in the exponent.
+
+    What it does not find:
+        The rate that the trainer logs on each row, which a schedule may take
+        anywhere. A run without a configuration it can read.
+
+    Example:
+        >>> check = LrTooLow()
+        >>> check.configure(RunConfig(learning_rate=1e-07))
+        >>> check.update(Row(1, 1, {"loss": 2.0}, 0)).message
+        'the configured learning rate 1e-07 is below 1e-06'
+
+    Source:
+        The seed rules (tailwatch), training.lr or training.learning_rate < 1e-06.
+    """
+
+    category: ClassVar[str] = "lr_too_low"
+    severity: ClassVar[Severity] = Severity.WARNING
+    suggestion: ClassVar[str] = (
+        "Check the exponent of the learning rate in the configuration. "
+        "Common values: 2e-4 for LoRA, 1e-5 for full fine-tuning."
+    )
+    hold: ClassVar[Hold] = Hold(rows=1, clear_rows=None)
+    thresholds: ClassVar[dict[str, float]] = {"limit": LIMIT}
+
+    def __init__(self) -> None:
+        self.since: Mark | None = None
+        self.learning_rate: float | None = None
+
+    def configure(self, config: RunConfig) -> None:
+        self.learning_rate = config.learning_rate
+
+    def update(self, row: Row) -> Evidence | None:
+        if self.since is None:
+            self.since = mark(row)
+        return self.diagnose()
+
+    def diagnose(self) -> Evidence | None:
+        rate = self.learning_rate
+        # With no row there is nothing to say of a run but that.
+        if self.since is None or rate is None or not rate < LIMIT:
+            return None
+        return Evidence(
+            f"the configured learning rate {shown(rate)} is below {LIMIT}",
+            {"learning_rate": rate, "threshold": LIMIT},
+            self.since,
+        )
+
+    def to_state(self) -> dict[str, Any]:
+        return dict(self.__dict__)

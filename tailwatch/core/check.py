@@ -1,0 +1,85 @@
+"""What a check is: a small machine that is fed rows and says what it sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from .findings import Evidence, Hold, Mark, Severity
+from .rows import Row
+
+AT_REST = Hold(rows=0, clear_rows=1)
+"""Said only of a run that has ended or gone quiet; gone with the next row."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunConfig:
+    """
+    What the run's configuration says, as far as checks read it.
+
+    Attributes:
+        learning_rate: The configured learning rate. None if it names none.
+        source: The file it was read from, for people.
+    """
+
+    learning_rate: float | None = None
+    source: str | None = None
+
+
+class Check:
+    """
+    Base of all checks. A subclass fills in the class attributes and the methods.
+
+    Attributes:
+        category: The name: of its file, its metric label, its README row.
+        severity: Fixed per category.
+        suggestion: What to do about it, for a person.
+        check_set: "seed", "extended" or "user".
+        reads: Canonical fields; `update` is called only with rows that have them all.
+        hold: How long the level must last before anyone is told.
+        thresholds: The numbers it compares with, by name, for `tailwatch checks`.
+        state_version: To be raised when the meaning of `to_state` changes.
+        alone: Said only when no other check of its set has anything to say.
+        latched: Its level stays up for a while after the cause; a resume of the
+            trainer ends a firing finding, so that the next cause is told again.
+    """
+
+    category: ClassVar[str]
+    severity: ClassVar[Severity]
+    suggestion: ClassVar[str]
+    check_set: ClassVar[str] = "seed"
+    reads: ClassVar[tuple[str, ...]] = ()
+    hold: ClassVar[Hold]
+    thresholds: ClassVar[dict[str, float]] = {}
+    state_version: ClassVar[int] = 1
+    alone: ClassVar[bool] = False
+    latched: ClassVar[bool] = False
+
+    def update(self, row: Row) -> Evidence | None:
+        """Take in one row; return the level on it: evidence if up, None if down."""
+        raise NotImplementedError
+
+    def diagnose(self) -> Evidence | None:
+        """What the rule says of all rows so far, as if they were read at once."""
+        raise NotImplementedError
+
+    def configure(self, config: RunConfig) -> None:
+        """Take in the run's configuration. It may come late, and may change."""
+
+    def to_state(self) -> dict[str, Any]:
+        """What it remembers: small, JSON-able, finite numbers only."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """The check that `to_state` was called on."""
+        check = cls()
+        for name, value in state.items():
+            is_mark = name in ("since", "first_bad") and value is not None
+            setattr(check, name, Mark(*value) if is_mark else value)
+        return check
+
+
+def mark(row: Row) -> Mark:
+    """The place of a row in its run."""
+    return Mark(row.number, row.step, row.offset)

@@ -1,0 +1,142 @@
+"""Is this still the file we knew? Identity, and what to do when it changed."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+MARKER_BYTES = 64
+RESTART_REASONS = ("truncated", "replaced")
+"""Why a file was read again from byte 0: the label set of `tailwatch_restarts_total`."""
+
+
+class FileStat(NamedTuple):
+    """
+    What the file system says of an open file.
+
+    Attributes:
+        device: Device number.
+        inode: Inode number; used again at once after a delete.
+        generation: The file system's count of uses of this inode; 0 where it has none.
+        size: Bytes now.
+        mtime_s: Last change, Unix seconds.
+    """
+
+    device: int
+    inode: int
+    generation: int
+    size: int
+    mtime_s: float
+
+    @property
+    def identity(self) -> tuple[int, int, int]:
+        """Which file this is, whatever its name."""
+        return (self.device, self.inode, self.generation)
+
+
+class FileSeen(NamedTuple):
+    """
+    A file as it is now, against what was read of it.
+
+    Attributes:
+        stat: Its size and identity.
+        received_same: The bytes just before `Cursor.received` are the ones we read.
+        offset_same: So are those before `Cursor.offset`; all of them, if the identity changed.
+    """
+
+    stat: FileStat
+    received_same: bool
+    offset_same: bool
+
+
+class Resume(NamedTuple):
+    """It is the file we knew: read on at *offset*. *rewind*: drop the torn line first."""
+
+    offset: int
+    rewind: bool = False
+
+
+class Restart(NamedTuple):
+    """It is another file, or the same one written anew: read from byte 0."""
+
+    reason: str
+
+
+@dataclass(slots=True)
+class Cursor:
+    """
+    Where we are in a file, and how to know it again.
+
+    Two places are kept: *offset*, after the last whole line (what a restart
+    resumes from), and *received*, after the last byte read. For each, the last
+    bytes before it; for *offset* also a checksum of all bytes before it, which
+    tells a copy with the same content from a new file with the same header.
+    """
+
+    identity: tuple[int, int, int] = (0, 0, 0)
+    offset: int = 0
+    received: int = 0
+    offset_crc: int = 0
+    received_crc: int = 0
+    offset_marker: bytes = b""
+    received_marker: bytes = b""
+
+    def advance(self, chunk: bytes) -> None:
+        """Take in the bytes that were read at *received*."""
+        end = chunk.rfind(b"\n") + 1
+        if end:
+            whole = chunk[:end]
+            self.offset = self.received + end
+            self.offset_crc = zlib.crc32(whole, self.received_crc)
+            self.offset_marker = (self.received_marker + whole[-MARKER_BYTES:])[-MARKER_BYTES:]
+        self.received += len(chunk)
+        self.received_crc = zlib.crc32(chunk, self.received_crc)
+        self.received_marker = (self.received_marker + chunk[-MARKER_BYTES:])[-MARKER_BYTES:]
+
+    def settle_tail(self) -> None:
+        """The line without newline was evaluated: all that was received is done."""
+        self.offset, self.offset_crc = self.received, self.received_crc
+        self.offset_marker = self.received_marker
+
+    def rewind(self) -> None:
+        """The torn line will be read again."""
+        self.received, self.received_crc = self.offset, self.offset_crc
+        self.received_marker = self.offset_marker
+
+    def to_state(self) -> dict[str, Any]:
+        """A small dict, for `from_state`. The torn line is not in it."""
+        state = asdict(self)
+        return {k: v for k, v in state.items() if not k.startswith("received")}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Cursor:
+        """The cursor at its last whole line."""
+        cursor = cls(**(state | {"identity": tuple(state["identity"])}))
+        cursor.rewind()
+        return cursor
+
+
+def decide(cursor: Cursor, seen: FileSeen) -> Resume | Restart:
+    """
+    What to do with a file that may have changed since it was read.
+
+    Size alone is no proof: a file that was truncated and refilled may be longer
+    than before, and a replacement may begin with every byte we know.
+
+    >>> cursor = Cursor(identity=(1, 2, 0))
+    >>> cursor.advance(b"one\\ntw")
+    >>> decide(cursor, FileSeen(FileStat(1, 2, 0, 9, 0.0), True, True))
+    Resume(offset=6, rewind=False)
+    >>> decide(cursor, FileSeen(FileStat(1, 2, 0, 3, 0.0), False, False))
+    Restart(reason='truncated')
+    >>> decide(cursor, FileSeen(FileStat(1, 9, 0, 9, 0.0), False, True))
+    Resume(offset=4, rewind=True)
+    """
+    stat = seen.stat
+    same_file = stat.identity == cursor.identity
+    if same_file and stat.size >= cursor.received and seen.received_same:
+        return Resume(cursor.received)
+    if stat.size >= cursor.offset and seen.offset_same:
+        return Resume(cursor.offset, rewind=True)
+    return Restart("truncated" if same_file else "replaced")

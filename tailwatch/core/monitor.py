@@ -1,0 +1,292 @@
+"""One run: its checks, their findings, and what changed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import StateOutdated
+from .check import Check, RunConfig
+from .findings import (
+    Evidence,
+    Finding,
+    FindingState,
+    Lifecycle,
+    Mark,
+    Transition,
+    TransitionKind,
+)
+from .rows import Row
+from .segments import Course, SegmentTracker
+
+RECENT_LOSSES = 30
+
+
+@dataclass(slots=True)
+class Watched:
+    """A check of one run, its lifecycle, and what its firing finding said."""
+
+    check: Check
+    life: Lifecycle
+    firing: Transition | None = None
+    quarantined: bool = False
+
+
+class RunMonitor:
+    """
+    Feed the rows of one run to its checks; give back the transitions.
+
+    Knows nothing of files, time or other runs. A check that raises is taken
+    out for this segment and named by `take_errors`; the others go on.
+    """
+
+    def __init__(
+        self,
+        checks: Sequence[type[Check]],
+        config: RunConfig | None = None,
+        *,
+        whole_file: bool = False,
+    ) -> None:
+        self._types = tuple(checks)
+        self._config = config or RunConfig()
+        self._tracker = None if whole_file else SegmentTracker()
+        self.segment = 1
+        self.last: Mark | None = None
+        self.recent: deque[float] = deque(maxlen=RECENT_LOSSES)
+        self.resumes = 0
+        self._errors: list[tuple[str, str]] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        self.watched = [Watched(check(), Lifecycle(check.hold)) for check in self._types]
+        for each in self.watched:
+            each.check.configure(self._config)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        # Looked up once, not on every row: which checks read which field.
+        self._everywhere = [w for w in self.watched if not w.check.reads]
+        self._by_fields: dict[tuple[str, ...], list[Watched]] = {}
+        for each in self.watched:
+            if each.check.reads:
+                self._by_fields.setdefault(each.check.reads, []).append(each)
+
+    def update(self, row: Row) -> list[Transition]:
+        """Take in the next row of the run."""
+        transitions: list[Transition] = []
+        course = self._tracker.update(row) if self._tracker else Course.SAME
+        if course is Course.NEW_SEGMENT:
+            transitions += self._new_segment(row)
+        elif course is Course.RESUMED:
+            transitions += self._resumed(row)
+        self.last = Mark(row.number, row.step, row.offset)
+        loss = row.values.get("loss")
+        if loss is not None and abs(loss) < float("inf"):
+            self.recent.append(loss)
+        for fields, group in self._by_fields.items():
+            if all(name in row.values for name in fields):
+                for each in group:
+                    self._feed(each, row, transitions)
+        for each in self._everywhere:
+            self._feed(each, row, transitions)
+        return transitions
+
+    def _feed(self, each: Watched, row: Row, transitions: list[Transition]) -> None:
+        if each.quarantined:
+            return
+        try:
+            evidence = each.check.update(row)
+        except Exception as error:
+            each.quarantined = True
+            self._errors.append((each.check.category, type(error).__name__))
+            return
+        edge = each.life.advance(evidence is not None)
+        if edge is not None:
+            self._turn(each, edge, evidence, row.timestamp_s, transitions)
+
+    def _turn(
+        self,
+        each: Watched,
+        edge: TransitionKind,
+        evidence: Evidence | None,
+        timestamp_s: float | None,
+        transitions: list[Transition],
+    ) -> None:
+        assert self.last is not None or each.check.hold.rows == 0
+        if evidence is None:
+            assert each.firing is not None
+            evidence = each.firing.evidence
+        transition = Transition(
+            category=each.check.category,
+            severity=each.check.severity,
+            kind=edge,
+            segment=self.segment,
+            mark=self.last or Mark(0, 0, 0),
+            evidence=evidence,
+            suggestion=each.check.suggestion,
+            continues=each.life.continues,
+            era=self.segment + self.resumes,
+            recent=tuple(self.recent),
+            timestamp_s=timestamp_s,
+        )
+        each.firing = transition if edge is TransitionKind.FIRING else None
+        transitions.append(transition)
+
+    def _new_segment(self, row: Row) -> list[Transition]:
+        transitions = self._resolve([w for w in self.watched if w.firing], row)
+        self.segment += 1
+        self.recent.clear()
+        self._begin()
+        return transitions
+
+    def _resumed(self, row: Row) -> list[Transition]:
+        self.resumes += 1
+        transitions = self._resolve([w for w in self.watched if w.check.latched], row)
+        for each in self.watched:
+            each.life.rearm()
+        return transitions
+
+    def _resolve(self, some: list[Watched], row: Row) -> list[Transition]:
+        transitions: list[Transition] = []
+        for each in some:
+            if edge := each.life.resolve():
+                self._turn(each, edge, None, row.timestamp_s, transitions)
+        return transitions
+
+    def source_restarted(self) -> None:
+        """The file was truncated or replaced; the next row tells whether it is a new segment."""
+        if self._tracker is not None:
+            self._tracker.source_restarted()
+
+    def configure(self, config: RunConfig) -> None:
+        """Take in the run's configuration; what it changes shows at the next row or at rest."""
+        self._config = config
+        for each in self.watched:
+            each.check.configure(config)
+
+    def rest(self) -> list[Transition]:
+        """The run ended or went quiet: the pending fires, and what is only said then."""
+        transitions: list[Transition] = []
+        said = {f.category: f.evidence for f in self.diagnose()}
+        for each in self.watched:
+            evidence = said.get(each.check.category)
+            pending = each.life.state is FindingState.PENDING or each.life.hold.rows == 0
+            # A configuration that came after the last row has not been looked at yet.
+            late = each.life.hold.clear_rows is None
+            if evidence and (pending or late) and (edge := each.life.rest(up=True)):
+                self._turn(each, edge, evidence, None, transitions)
+        return transitions
+
+    def take_errors(self) -> list[tuple[str, str]]:
+        """The checks that raised since this was last asked: category, and kind of error."""
+        errors, self._errors = self._errors, []
+        return errors
+
+    def diagnose(self) -> list[Finding]:
+        """What the rules say of all rows of this segment, in the order of the checks."""
+        findings: list[Finding] = []
+        alone: list[Finding] = []
+        for each in self.watched:
+            if each.quarantined or each.check.check_set != "seed":
+                evidence = each.firing.evidence if each.firing else None
+            else:
+                evidence = each.check.diagnose()
+            if evidence is not None:
+                check = each.check
+                finding = Finding(check.category, check.severity, check.suggestion, evidence)
+                (alone if check.alone else findings).append(finding)
+        return findings or alone
+
+    def firing(self) -> list[Transition]:
+        """The findings that stand now, each as it began."""
+        return [w.firing for w in self.watched if w.firing]
+
+    def to_state(self) -> dict[str, Any]:
+        """What to keep across a restart."""
+        return {
+            "segment": self.segment,
+            "last": self.last,
+            "recent": list(self.recent),
+            "resumes": self.resumes,
+            "tracker": self._tracker.to_state() if self._tracker else None,
+            "checks": {w.check.category: _wrap(w) for w in self.watched},
+        }
+
+    @classmethod
+    def from_state(
+        cls, checks: Sequence[type[Check]], config: RunConfig | None, state: dict[str, Any]
+    ) -> RunMonitor:
+        """
+        The monitor that `to_state` was called on.
+
+        Raises:
+            StateOutdated: The state is of other checks or of another version of
+                one: the caller reads the run again from its first byte.
+        """
+        monitor = cls(checks, config, whole_file=state["tracker"] is None)
+        if state["tracker"] is not None:
+            monitor._tracker = SegmentTracker(**state["tracker"])
+        monitor.segment = state["segment"]
+        monitor.last = Mark(*state["last"]) if state["last"] else None
+        monitor.recent.extend(state["recent"])
+        monitor.resumes = state["resumes"]
+        saved = state["checks"]
+        if set(saved) != {check.category for check in checks}:
+            raise StateOutdated("the set of checks has changed")
+        monitor.watched = [_unwrap(check, saved[check.category]) for check in checks]
+        if config is not None:
+            monitor.configure(config)
+        monitor._arrange()
+        return monitor
+
+
+def _wrap(each: Watched) -> dict[str, Any]:
+    firing = each.firing
+    return {
+        "state_version": each.check.state_version,
+        "thresholds": dict(each.check.thresholds),
+        "state": each.check.to_state(),
+        "life": each.life.to_state(),
+        "quarantined": each.quarantined,
+        "firing": firing
+        and {
+            "segment": firing.segment,
+            "mark": firing.mark,
+            "message": firing.evidence.message,
+            "values": firing.evidence.values,
+            "at": firing.evidence.mark,
+            "continues": firing.continues,
+            "timestamp_s": firing.timestamp_s,
+        },
+    }
+
+
+def _unwrap(check: type[Check], saved: dict[str, Any]) -> Watched:
+    for name in ("state_version", "thresholds"):
+        ours: Any = getattr(check, name)
+        if saved[name] != ours:
+            raise StateOutdated(f"{check.category}: {name} is {saved[name]!r}, not {ours!r}")
+    firing = saved["firing"]
+    if firing is not None:
+        evidence = Evidence(
+            firing["message"], firing["values"], Mark(*firing["at"]) if firing["at"] else None
+        )
+        firing = Transition(
+            category=check.category,
+            severity=check.severity,
+            kind=TransitionKind.FIRING,
+            segment=firing["segment"],
+            mark=Mark(*firing["mark"]),
+            evidence=evidence,
+            suggestion=check.suggestion,
+            continues=firing["continues"],
+            timestamp_s=firing["timestamp_s"],
+        )
+    return Watched(
+        check.from_state(saved["state"]),
+        Lifecycle.from_state(check.hold, saved["life"]),
+        firing,
+        saved["quarantined"],
+    )

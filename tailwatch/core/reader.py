@@ -1,0 +1,169 @@
+"""One metric file: bytes in, transitions out. Used alike by `run`, `check` and `replay`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from .check import Check, RunConfig
+from .fields import FieldMap
+from .findings import Transition
+from .lines import Line, LineBuffer
+from .monitor import RunMonitor
+from .rows import Row, parse_row
+
+SKIP_BYTES = 64 * 1024
+"""A file whose first whole lines, up to this size, hold no training field is no metric file."""
+
+
+class RunReader:
+    r"""
+    Turn the bytes of one file into rows, and feed them to its checks.
+
+    Attributes:
+        rows: Rows so far, over all segments.
+        is_metric: True once a row had a training field.
+        bad_lines: Lines that were no row, by reason.
+        first_step: The step of the first row.
+        last_loss: The newest loss, finite or not.
+        last_timestamp_s: The newest time that the trainer itself wrote (Unix seconds).
+        first_line: The first bytes of the first line that was not blank: what tells this
+            file from another of the same name.
+
+    >>> from tailwatch.checks import CHECKS
+    >>> reader = RunReader(CHECKS)
+    >>> [t.category for t in reader.feed(b'{"step": 1, "loss": NaN}\n{"st')]
+    ['nan_loss']
+    >>> reader.rows, reader.offset, reader.received
+    (1, 25, 29)
+    """
+
+    def __init__(
+        self,
+        checks: Sequence[type[Check]],
+        config: RunConfig | None = None,
+        *,
+        fields: FieldMap | None = None,
+        whole_file: bool = False,
+    ) -> None:
+        self.monitor = RunMonitor(checks, config, whole_file=whole_file)
+        self._fields = fields or FieldMap()
+        self._lines = LineBuffer(offset=0)
+        self.rows = 0
+        self.is_metric = False
+        self.bad_lines: Counter[str] = Counter()
+        self._bad_lines_taken: Counter[str] = Counter()
+        self.first_step: int | float | None = None
+        self.last_loss: float | None = None
+        self.last_timestamp_s: float | None = None
+        self.first_line = b""
+
+    @property
+    def offset(self) -> int:
+        """Byte offset up to which all is evaluated: where to go on after a restart."""
+        return self._lines.resume_offset
+
+    @property
+    def received(self) -> int:
+        """Byte offset of the next byte to feed: past the offset while a line is torn."""
+        return self._lines.received
+
+    @property
+    def skippable(self) -> bool:
+        """Whether enough was read without a training field to call it no metric file."""
+        return not self.is_metric and self.offset >= SKIP_BYTES
+
+    def feed(self, chunk: bytes) -> list[Transition]:
+        """Take in the next bytes of the file."""
+        transitions: list[Transition] = []
+        for line in self._lines.feed(chunk):
+            transitions += self._take(line)
+        return transitions
+
+    def take_bad_lines(self) -> Counter[str]:
+        """The bad lines since this was last asked."""
+        news = self.bad_lines - self._bad_lines_taken
+        self._bad_lines_taken = self.bad_lines.copy()
+        return news
+
+    def end_tail(self) -> list[Transition]:
+        """No more bytes will come: a last line without its newline counts if it is whole."""
+        tail = Line(self._lines.tail, self._lines.resume_offset, self._lines.received)
+        if not isinstance(parse_row(tail, self._fields, self.rows + 1), Row):
+            return []
+        line = self._lines.take_tail()
+        assert line is not None
+        return self._take(line)
+
+    def rest(self) -> list[Transition]:
+        """The run ended or went quiet: the last word on it, for now."""
+        return self.end_tail() + self.monitor.rest()
+
+    def rewind(self) -> None:
+        """Forget the torn line: it will be fed again, from `offset`."""
+        self._lines = LineBuffer(offset=self.offset)
+
+    def source_restarted(self) -> None:
+        """The file was truncated or replaced: what follows is read from its first byte."""
+        self._lines = LineBuffer(offset=0)
+        self.first_line = b""
+        self.monitor.source_restarted()
+
+    def _take(self, line: Line) -> list[Transition]:
+        parsed = parse_row(line, self._fields, self.rows + 1)
+        if parsed is None:
+            return []
+        if not self.first_line:
+            self.first_line = line.data[:256]
+        if not isinstance(parsed, Row):
+            self.bad_lines[parsed.reason] += 1
+            return []
+        self.rows += 1
+        if self.first_step is None:
+            self.first_step = parsed.step
+        self.is_metric = self.is_metric or parsed.has_training_field
+        self.last_loss = parsed.values.get("loss", self.last_loss)
+        self.last_timestamp_s = parsed.timestamp_s or self.last_timestamp_s
+        return self.monitor.update(parsed)
+
+    def to_state(self) -> dict[str, Any]:
+        """What to keep across a restart, `offset` included."""
+        return {
+            "offset": self.offset,
+            "rows": self.rows,
+            "bad_lines": dict(self.bad_lines),
+            "first_line": self.first_line,
+            "first_step": self.first_step,
+            "last_loss": self.last_loss,
+            "last_timestamp_s": self.last_timestamp_s,
+            "monitor": self.monitor.to_state(),
+        }
+
+    @classmethod
+    def from_state(
+        cls,
+        checks: Sequence[type[Check]],
+        config: RunConfig | None,
+        state: dict[str, Any],
+        *,
+        fields: FieldMap | None = None,
+    ) -> RunReader:
+        """
+        The reader that `to_state` was called on, to be fed from its `offset`.
+
+        Raises:
+            StateOutdated: See `RunMonitor.from_state`.
+        """
+        reader = cls(checks, config, fields=fields)
+        reader.monitor = RunMonitor.from_state(checks, config, state["monitor"])
+        reader._lines = LineBuffer(offset=state["offset"])
+        reader.rows = state["rows"]
+        reader.is_metric = True
+        reader.bad_lines.update(state["bad_lines"])
+        reader.take_bad_lines()
+        reader.first_line = state["first_line"]
+        reader.first_step = state["first_step"]
+        reader.last_loss = state["last_loss"]
+        reader.last_timestamp_s = state["last_timestamp_s"]
+        return reader
