@@ -1,0 +1,207 @@
+"""The composition root: builds the parts of the daemon, starts and stops them. No logic."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from . import __version__
+from .config import Receiver, Settings
+from .core.names import escape
+from .core.notices import Notice, utc
+from .core.outbox import Outcome
+from .dispatch import Dispatch
+from .engine import Engine, Options, World
+from .errors import ConfigError
+from .ports import Log, ReceiverPolicy, Stop
+from .receivers import RENDERERS
+from .shell.board import Board
+from .shell.clock import SystemClock
+from .shell.courier import HttpCourier
+from .shell.exposition import Exposed, make_registry
+from .shell.follower import LocalFollower
+from .shell.heartbeat import Heartbeat
+from .shell.inbox import ThreadInbox
+from .shell.scanner import DirectoryScanner
+from .shell.store import SqliteStore
+from .shell.watcher import DirectoryWatcher
+from .shell.web import Site, WebServer
+
+
+@dataclass
+class Daemon:
+    """
+    The daemon, from settings to a clean stop.
+
+    Args:
+        settings: What to do.
+        reload: Reads the settings again; raises ConfigError if they are wrong.
+        log: Where to say what happens.
+        environment: Holds what systemd sets.
+        started: Called with the address of the web server once it answers.
+    """
+
+    settings: Settings
+    reload: Callable[[], Settings]
+    log: Log
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    started: Callable[[str], None] | None = None
+
+    def __post_init__(self) -> None:
+        self._inbox = ThreadInbox()
+        self._reload_ok = True
+        self._again = False
+
+    def run(self) -> None:
+        """
+        Follow the files until SIGTERM or SIGINT; read the settings again on SIGHUP.
+
+        Raises:
+            ConfigError: The port is in use. StateUnusable: So is the state, or worse.
+        """
+        heartbeat = Heartbeat(self.environment)
+        with self._signals():
+            while True:
+                self._again = False
+                self._run_once(heartbeat)
+                if not self._again:
+                    return
+                heartbeat.reloading(SystemClock().monotonic())
+
+    def stop(self, reason: str = "asked to") -> None:
+        """End `run` after a drain. May be called from any thread."""
+        self._inbox.post(Stop(reason))
+
+    def _run_once(self, heartbeat: Heartbeat) -> None:
+        settings, clock = self.settings, SystemClock()
+        with contextlib.ExitStack() as stack:
+            store = SqliteStore(settings.state_dir, self.log)
+            stack.callback(store.close)
+            board = Board(heartbeat.beat)
+            registry = make_registry(board, self._exposed(settings), clock.wall)
+            web = WebServer(settings.listen, Site(board, registry, clock.monotonic))
+            stack.callback(web.close)
+            scanner = DirectoryScanner(settings.paths, settings.wanted)
+            watcher = DirectoryWatcher(scanner.roots(), self._inbox)
+            stack.callback(watcher.close)
+            world = World(
+                inbox=self._inbox,
+                scanner=scanner,
+                follower=LocalFollower(),
+                watcher=watcher,
+                store=store,
+                publisher=board,
+                clock=clock,
+                log=self.log,
+            )
+            options = Options(
+                sweep_interval_s=settings.sweep_interval_s,
+                backfill_page_max_age_s=settings.backfill_page_max_age_s,
+                run_pattern=settings.run_pattern,
+            )
+            dispatch = self._dispatch(settings, stack)
+            engine = Engine(settings.checks, options, world, dispatch)
+            engine.restore()
+            self.log.info(
+                "started",
+                version=__version__,
+                paths=[escape(path) for path in settings.paths],
+                address=web.address,
+                state_dir=escape(settings.state_dir),
+                receivers=[receiver.name for receiver in settings.receivers],
+            )
+            heartbeat.ready(f"following {len(settings.paths)} path(s)")
+            if self.started is not None:
+                self.started(web.address)
+            engine.run()
+            if not self._again:
+                heartbeat.stopping()
+
+    def _dispatch(self, settings: Settings, stack: contextlib.ExitStack) -> Dispatch:
+        couriers = {}
+        for receiver in settings.receivers:
+            courier = HttpCourier(
+                receiver.name,
+                receiver.url,
+                receiver.secret,
+                RENDERERS[receiver.type],
+                self._inbox.post,
+            )
+            stack.callback(courier.close)
+            couriers[receiver.name] = courier
+        policies = [
+            ReceiverPolicy(receiver.name, receiver.severities, receiver.send_resolved)
+            for receiver in settings.receivers
+        ]
+        host = socket.gethostname()
+        return Dispatch(policies, couriers, host=host, url=settings.external_url)
+
+    def _exposed(self, settings: Settings) -> Exposed:
+        return Exposed(
+            categories=[(check.category, check.severity.value) for check in settings.checks],
+            receivers=[receiver.name for receiver in settings.receivers],
+            run_retention_s=settings.run_retention_s,
+            runs_max=settings.max_exported_runs,
+            reload_ok=lambda: self._reload_ok,
+        )
+
+    def _on_hangup(self) -> None:
+        try:
+            self.settings = self.reload()
+        except ConfigError as error:
+            # The old settings go on: a typing error must not stop the watch.
+            self._reload_ok = False
+            self.log.error("settings_not_reloaded", error=str(error))
+            return
+        self._reload_ok, self._again = True, True
+        self.stop("settings are being reloaded")
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        handlers = {
+            signal.SIGTERM: lambda *_: self.stop("SIGTERM"),
+            signal.SIGINT: lambda *_: self.stop("SIGINT"),
+            signal.SIGHUP: lambda *_: self._on_hangup(),
+        }
+        try:
+            old = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        except ValueError:  # Not the main thread: whoever runs us there calls `stop`.
+            yield
+            return
+        try:
+            yield
+        finally:
+            for number, handler in old.items():
+                signal.signal(number, handler)
+
+
+def attempt_test(receiver: Receiver) -> Outcome:
+    """Send a test notice to one receiver, once."""
+    now_s = SystemClock().wall()
+    data = {
+        "run": "tailwatch/test",
+        "segment": 1,
+        "category": "test",
+        "severity": "info",
+        "message": "this is a test notice from tailwatch; no run has gone wrong",
+        "suggestion": "Nothing is to be done: if you read this, notices arrive.",
+        "step": 0,
+        "row": 0,
+        "file": "",
+        "host": socket.gethostname(),
+        "first_seen": utc(now_s),
+        "evidence": {},
+        "recent": [],
+    }
+    notice = Notice(f"tw_test_{int(now_s * 1000):x}", "test", now_s, data)
+    courier = HttpCourier(
+        receiver.name, receiver.url, receiver.secret, RENDERERS[receiver.type], lambda _: None
+    )
+    try:
+        return courier.attempt(notice.key, [notice])
+    finally:
+        courier.close()

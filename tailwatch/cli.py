@@ -1,0 +1,375 @@
+"""The command line. The only module that prints or exits."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from . import __version__
+from .checks import CATEGORIES, CHECKS
+from .config import SEVERITIES, Settings, load_settings, select_checks
+from .errors import ConfigError, InputError, StateUnusable, TailwatchError
+
+EXIT_FOUND = 1
+EXIT_USAGE = 2
+EXIT_STATE = 78
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class _Group(click.Group):
+    """Turns our own errors into one line and an exit code; nobody is shown a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except StateUnusable as error:
+            _fail(str(error), EXIT_STATE)
+        except TailwatchError as error:
+            _fail(str(error), EXIT_USAGE)
+
+
+def _fail(text: str, code: int) -> None:
+    click.echo(f"tailwatch: {_printable(text)}", err=True)
+    sys.exit(code)
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _format(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--format",
+        "style",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="For a person, or for a program.",
+    )(command)
+
+
+def _config(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--config",
+        "config_file",
+        type=click.Path(),
+        help="The settings file (default: $TAILWATCH_CONFIG, /etc/tailwatch/tailwatch.toml).",
+    )(command)
+
+
+def _checks(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--checks", metavar="all|seed|CATEGORY,...", help="Which checks (default: all)."
+    )(command)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="tailwatch %(version)s")
+def main() -> None:
+    """Follow the metric files of training runs and say when one goes wrong."""
+
+
+@main.command()
+@click.argument("paths", nargs=-1, type=click.Path())
+@_config
+@click.option("--state-dir", type=click.Path(), help="Where to keep what was read and counted.")
+@click.option("--listen", "--web.listen-address", metavar="HOST:PORT", help="Where to serve.")
+@click.option(
+    "--webhook-url",
+    metavar="URL",
+    help="Where to post critical findings. It can be seen in the list of processes; "
+    "$TAILWATCH_WEBHOOK_URL or a receiver with url_file cannot.",
+)
+@_checks
+@click.option("--include", multiple=True, metavar="GLOB", help="Names of metric files.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Names that are none.")
+@click.option("--sweep-interval", metavar="TIME", help="How often to look at every file.")
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]))
+@click.option("--log-format", type=click.Choice(["auto", "console", "json"]))
+def run(paths: tuple[str, ...], config_file: str | None, **flags: Any) -> None:
+    """
+    Follow the files in PATHs (files, directories) until told to stop.
+
+    SIGTERM and SIGINT drain and end it, SIGHUP reads the settings again.
+    """
+    from .app import Daemon
+    from .shell.logs import configure_logs
+
+    given = {
+        "paths": list(paths) or None,
+        "state_dir": flags["state_dir"],
+        "web.listen": flags["listen"],
+        "webhook_url": flags["webhook_url"],
+        "checks": flags["checks"],
+        "include": list(flags["include"]) or None,
+        "exclude": list(flags["exclude"]) or None,
+        "sweep_interval": flags["sweep_interval"],
+        "log.level": flags["log_level"],
+        "log.format": flags["log_format"],
+    }
+
+    def load() -> Settings:
+        settings = load_settings(given, os.environ, config_file)
+        if not settings.paths:
+            raise ConfigError("no path to follow: give one, or set paths in the settings")
+        return settings
+
+    settings = load()
+    log = configure_logs(settings.log_level, settings.log_format)
+    try:
+        Daemon(settings, load, log).run()
+    except TailwatchError as error:
+        log.error("not_started", error=_printable(str(error)))
+        raise
+
+
+def _read_all(
+    paths: Sequence[str],
+    settings: Settings,
+    run_config: str | None,
+    whole_file: bool,
+    each: Callable[[str, Any], None] | None = None,
+) -> tuple[list[Any], list[Any], bool]:
+    """Read every target. Returns diagnoses, troubles, and whether a named file was none."""
+    from .diagnose import Diagnosis, Reading, Target, Trouble, load_run_config, targets
+
+    config = None
+    if run_config is not None:
+        config = load_run_config(run_config)
+        if config is None:
+            raise InputError(f"{run_config}: cannot be read as a run configuration")
+    found = list(targets(paths, settings))
+    troubles = [each for each in found if isinstance(each, Trouble)]
+    files = [each for each in found if isinstance(each, Target)]
+    diagnoses: list[Any] = []
+    refused = False
+    with _progress(sum(file.size for file in files)) as progress:
+        reading = Reading(settings, config, whole_file=whole_file, progress=progress)
+        for file in files:
+            got = reading.read(file, each)
+            if isinstance(got, Diagnosis):
+                diagnoses.append(got)
+                refused = refused or bool(got.skipped and file.named)
+            else:
+                troubles.append(got)
+    for trouble in troubles:
+        click.echo(f"tailwatch: {_printable(trouble.path)}: {trouble.reason}", err=True)
+    return diagnoses, troubles, refused
+
+
+class _progress:  # noqa: N801 - used as a function.
+    """A bar on standard error, for long work on a terminal."""
+
+    BYTES_MIN = 16 * 1024 * 1024
+
+    def __init__(self, total: int) -> None:
+        self._bar: Any = None
+        if total >= self.BYTES_MIN and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import (
+                BarColumn,
+                DownloadColumn,
+                Progress,
+                TimeRemainingColumn,
+                TransferSpeedColumn,
+            )
+
+            columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+            console = Console(stderr=True)
+            self._bar = Progress(*columns, console=console, transient=True)
+            self._task = self._bar.add_task("reading", total=total)
+
+    def __enter__(self) -> Callable[[int], None]:
+        if self._bar is None:
+            return lambda _: None
+        self._bar.start()
+        return lambda size: self._bar.advance(self._task, size)
+
+    def __exit__(self, *exc: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _diagnosing(command: Callable[..., Any]) -> Callable[..., Any]:
+    for decorate in (
+        click.argument("paths", nargs=-1, required=True, type=click.Path(allow_dash=True)),
+        _config,
+        _format,
+        _checks,
+        click.option("--include", multiple=True, metavar="GLOB", help="Names of metric files."),
+        click.option("--exclude", multiple=True, metavar="GLOB", help="Names that are none."),
+        click.option("--run-config", type=click.Path(), help="The run's configuration file."),
+        click.option("--whole-file", is_flag=True, help="Take a file as one segment."),
+    ):
+        command = decorate(command)
+    return command
+
+
+def _diagnosing_settings(flags: dict[str, Any]) -> Settings:
+    given = {
+        "checks": flags["checks"],
+        "include": list(flags["include"]) or None,
+        "exclude": list(flags["exclude"]) or None,
+    }
+    return load_settings(given, os.environ, flags["config_file"])
+
+
+@main.command()
+@_diagnosing
+@click.option(
+    "--fail-on",
+    type=click.Choice([*SEVERITIES, "never"]),
+    default="critical",
+    show_default=True,
+    help="Exit 1 at a finding of this severity or worse.",
+)
+def check(
+    paths: tuple[str, ...],
+    style: str,
+    run_config: str | None,
+    whole_file: bool,
+    fail_on: str,
+    **flags: Any,
+) -> None:
+    """Diagnose the files in PATHs once, as they are. - is standard input."""
+    from .diagnose import check_document
+    from .report import check_report
+
+    settings = _diagnosing_settings(flags)
+    diagnoses, troubles, refused = _read_all(paths, settings, run_config, whole_file)
+    if style == "json":
+        _echo_json(check_document(diagnoses, troubles))
+    else:
+        click.echo(check_report(diagnoses, troubles))
+    if troubles or refused:
+        sys.exit(EXIT_USAGE)
+    bad = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on != "never" else ()
+    if any(f.severity.value in bad for d in diagnoses if not d.skipped for f in d.findings):
+        sys.exit(EXIT_FOUND)
+
+
+@main.command()
+@_diagnosing
+def replay(
+    paths: tuple[str, ...], style: str, run_config: str | None, whole_file: bool, **flags: Any
+) -> None:
+    """Print every transition of the files in PATHs in order: what would have paged, and when."""
+    from .diagnose import transition_document
+    from .report import transition_line
+
+    settings = _diagnosing_settings(flags)
+
+    def each(run: str, transition: Any) -> None:
+        if style == "json":
+            _echo_json(transition_document(run, transition))
+        else:
+            click.echo(transition_line(run, transition))
+
+    diagnoses, troubles, refused = _read_all(paths, settings, run_config, whole_file, each)
+    for diagnosis in diagnoses:
+        if diagnosis.skipped:
+            click.echo(
+                f"tailwatch: {_printable(diagnosis.file)}: skipped: {diagnosis.skipped}", err=True
+            )
+    if troubles or refused:
+        sys.exit(EXIT_USAGE)
+
+
+@main.command()
+@_format
+@_checks
+def checks(style: str, checks: str | None) -> None:
+    """List the checks with their severities and thresholds."""
+    from .report import checks_document, checks_table
+
+    chosen = select_checks(checks or "all")
+    if style == "json":
+        _echo_json(checks_document(chosen))
+    else:
+        click.echo(checks_table(chosen))
+
+
+@main.command()
+@click.argument("category")
+@_format
+def explain(category: str, style: str) -> None:
+    """Print the documentation of one check."""
+    from .report import check_facts, explanation
+
+    if category not in CATEGORIES:
+        select_checks(category)  # Names the nearest one.
+        raise ConfigError(f"explain: expected one category, got {category!r}")
+    chosen = CHECKS[CATEGORIES.index(category)]
+    if style == "json":
+        document = {"version": 1, **check_facts(chosen), "documentation": explanation(chosen)}
+        _echo_json(document)
+    else:
+        click.echo(explanation(chosen))
+
+
+@main.command()
+@_config
+@_format
+@click.option("--check", "only_check", is_flag=True, help="Only say whether they are valid.")
+def config(config_file: str | None, style: str, only_check: bool) -> None:
+    """Show the effective settings, secrets hidden."""
+    from .report import settings_document, settings_text
+
+    settings = load_settings({}, os.environ, config_file)
+    if only_check:
+        click.echo(f"{settings.source or 'settings'}: ok")
+    elif style == "json":
+        _echo_json({"version": 1, **settings_document(settings)})
+    else:
+        click.echo(settings_text(settings))
+
+
+@main.command("notify-test")
+@_config
+@_format
+@click.option("--webhook-url", metavar="URL", help="One more receiver.")
+def notify_test(config_file: str | None, style: str, webhook_url: str | None) -> None:
+    """Send a test notice to every receiver and say what each answered."""
+    from .app import attempt_test
+
+    settings = load_settings({"webhook_url": webhook_url}, os.environ, config_file)
+    if not settings.receivers:
+        _fail("no receiver is configured: set TAILWATCH_WEBHOOK_URL or [[receivers]]", EXIT_FOUND)
+    results = [(receiver, attempt_test(receiver)) for receiver in settings.receivers]
+    if style == "json":
+        answers = [
+            {"receiver": r.name, "type": r.type, "outcome": o.kind, "detail": o.detail}
+            for r, o in results
+        ]
+        _echo_json({"version": 1, "receivers": answers})
+    else:
+        for receiver, outcome in results:
+            word = "delivered" if outcome.kind == "delivered" else "failed"
+            click.echo(f"{receiver.name} ({receiver.type}): {word}, {outcome.detail}")
+    if any(outcome.kind != "delivered" for _, outcome in results):
+        sys.exit(EXIT_FOUND)
+
+
+@main.command()
+@click.option("--seconds", type=click.FloatRange(2, 3600), default=8.0, show_default=True)
+@click.option("--keep", is_flag=True, help="Leave the files where they are.")
+def demo(seconds: float, keep: bool) -> None:
+    """Show the main job on a simulated trainer whose loss goes NaN."""
+    from .demo import run_demo
+    from .shell.logs import configure_logs
+
+    began_s = time.monotonic()
+    run_demo(seconds, keep, click.echo, configure_logs("warning", "auto"))
+    click.echo(f"It took {time.monotonic() - began_s:.0f} s.")
+
+
+def _echo_json(document: Any) -> None:
+    text = json.dumps(document, allow_nan=False, ensure_ascii=False)
+    click.echo(_printable(text))

@@ -1,0 +1,278 @@
+"""Files read once, as they are: what `check` and `replay` do."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, NamedTuple
+
+from .config import Settings
+from .core.check import RunConfig
+from .core.findings import SEVERITIES, Evidence, Finding, Transition, TransitionKind
+from .core.names import distinct_name, escape, run_name
+from .core.numbers import jsonable
+from .core.reader import RunReader
+from .shell.follower import LocalFollower, read_run_config
+from .shell.scanner import DirectoryScanner
+
+CHUNK_BYTES = 256 * 1024
+STDIN = "-"
+NO_FIELDS = "no training fields"
+NO_ROWS = "no JSON lines"
+
+
+class Target(NamedTuple):
+    """A file to read. *named*: the caller gave it by name. *root*: the directory searched."""
+
+    path: str
+    root: str | None
+    size: int
+    named: bool
+
+
+class Trouble(NamedTuple):
+    """A path that could not be read, or held nothing to read."""
+
+    path: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """What was found in one file. *skipped*: why it is no metric file, if it is none."""
+
+    run: str
+    file: str
+    reader: RunReader
+    config: RunConfig | None
+    transitions: list[Transition]
+    skipped: str = ""
+    findings: list[Finding] = field(default_factory=list)
+
+
+def targets(paths: Sequence[str], settings: Settings) -> Iterator[Target | Trouble]:
+    """The files that *paths* mean: themselves, or what matches below a directory."""
+    for path in paths:
+        if path == STDIN:
+            yield Target(STDIN, None, 0, True)
+            continue
+        try:
+            info = os.stat(path)
+            if stat.S_ISDIR(info.st_mode):
+                os.scandir(path).close()
+        except OSError as error:
+            yield Trouble(path, error.strerror or "cannot be read")
+            continue
+        except ValueError:
+            yield Trouble(path, "is no path")
+            continue
+        if not stat.S_ISDIR(info.st_mode):
+            yield Target(path, None, info.st_size, True)
+            continue
+        root, empty = os.path.abspath(path), True
+        for found in DirectoryScanner([root], settings.wanted).sweep():
+            empty = False
+            shown = os.path.join(path, os.path.relpath(found.path, root))
+            yield Target(shown, path, found.size, False)
+        if empty:
+            yield Trouble(path, f"has no file that matches {', '.join(settings.include)}")
+
+
+class Reading:
+    """
+    Reads files one after the other, giving each run its name.
+
+    Args:
+        settings: Which checks, and how runs are named.
+        config_file: The run configuration for all of them; by default each file's own.
+        whole_file: Take each file as one segment.
+        progress: Called with the number of bytes after each chunk.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        config: RunConfig | None = None,
+        *,
+        whole_file: bool = False,
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self._settings, self._config = settings, config
+        self._whole_file, self._progress = whole_file, progress
+        self._names: set[str] = set()
+
+    def read(
+        self, target: Target, each: Callable[[str, Transition], None] | None = None
+    ) -> Diagnosis | Trouble:
+        """Read one file to its end; *each* is called with the run and each transition."""
+        name = self._name(target)
+        config = self._config
+        if config is None and target.path != STDIN:
+            config = LocalFollower().run_config(os.path.abspath(target.path))
+        reader = RunReader(self._settings.checks, config, whole_file=self._whole_file)
+        diagnosis = Diagnosis(name, target.path, reader, config, [])
+        try:
+            with _open(target.path) as file:
+                self._feed(file, diagnosis, each)
+        except OSError as error:
+            return Trouble(target.path, error.strerror or "cannot be read")
+        if not reader.is_metric:
+            if reader.rows:
+                diagnosis.skipped = NO_FIELDS
+            elif reader.bad_lines or reader.received > reader.offset:
+                diagnosis.skipped = NO_ROWS
+        diagnosis.findings = reader.monitor.diagnose()
+        return diagnosis
+
+    def _feed(
+        self,
+        file: BinaryIO,
+        diagnosis: Diagnosis,
+        each: Callable[[str, Transition], None] | None,
+    ) -> None:
+        reader, held = diagnosis.reader, diagnosis.transitions
+        told = 0
+
+        def tell() -> int:
+            if each is not None and (reader.is_metric or not reader.rows):
+                for transition in held[told:]:
+                    each(diagnosis.run, transition)
+                return len(held)
+            return told
+
+        while chunk := _chunk(file):
+            held += reader.feed(chunk)
+            self._progress(len(chunk))
+            told = tell()
+            if reader.skippable:
+                diagnosis.skipped = NO_FIELDS
+                return
+        held += reader.rest()
+        if not (reader.bad_lines or reader.received > reader.offset) or reader.rows:
+            tell()
+
+    def _name(self, target: Target) -> str:
+        if target.path == STDIN:
+            return "stdin"
+        path = os.path.abspath(target.path)
+        root = None if target.root is None else os.path.abspath(target.root)
+        name = run_name(path, root, self._settings.run_pattern)
+        name = distinct_name(name, path, root, self._names)
+        self._names.add(name)
+        return name
+
+
+def load_run_config(path: str) -> RunConfig | None:
+    """The run configuration in *path*; None if it cannot be read as one."""
+    return read_run_config(os.path.abspath(path))
+
+
+def _open(path: str) -> BinaryIO:
+    if path == STDIN:
+        return os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
+    return os.fdopen(descriptor, "rb", buffering=0)
+
+
+def _chunk(file: BinaryIO) -> bytes:
+    return file.read(CHUNK_BYTES)
+
+
+# The documents that `--format json` prints.
+
+
+def check_document(
+    diagnoses: Sequence[Diagnosis], troubles: Sequence[Trouble] = ()
+) -> dict[str, Any]:
+    """The one document of `tailwatch check --format json`."""
+    document: dict[str, Any] = {
+        "version": 1,
+        "runs": [_run_document(d) for d in diagnoses if not d.skipped],
+        "skipped": [{"file": escape(d.file), "reason": d.skipped} for d in diagnoses if d.skipped],
+    }
+    if troubles:
+        document["errors"] = [{"file": escape(t.path), "reason": t.reason} for t in troubles]
+    return document
+
+
+def _run_document(diagnosis: Diagnosis) -> dict[str, Any]:
+    reader, config = diagnosis.reader, diagnosis.config
+    last = reader.monitor.last
+    return {
+        "run": diagnosis.run,
+        "file": escape(diagnosis.file),
+        "rows": reader.rows,
+        "bad_lines": reader.bad_lines.total(),
+        "segments": reader.monitor.segment,
+        "first_step": reader.first_step,
+        "last_step": last.step if last else None,
+        "run_config": escape(config.source) if config and config.source else None,
+        "findings": [_finding_document(f) for f in ordered(diagnosis.findings)],
+        "history": _history(diagnosis.transitions),
+    }
+
+
+def ordered(findings: Sequence[Finding]) -> list[Finding]:
+    """Worst first; within a severity in the order of the checks."""
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def _finding_document(finding: Finding) -> dict[str, Any]:
+    return {
+        "category": finding.category,
+        "severity": finding.severity.value,
+        "message": finding.evidence.message,
+        "suggestion": finding.suggestion,
+        **_place(finding.evidence),
+        "evidence": {k: jsonable(v) for k, v in finding.evidence.values.items()},
+    }
+
+
+def _place(evidence: Evidence) -> dict[str, Any]:
+    mark = evidence.mark
+    return {
+        "step": mark.step if mark else None,
+        "row": mark.row if mark else None,
+        "offset": mark.offset if mark else None,
+    }
+
+
+def _history(transitions: Sequence[Transition]) -> list[dict[str, Any]]:
+    """What fired and resolved before the end, in the order in which it fired."""
+    entries: list[dict[str, Any]] = []
+    newest: dict[str, dict[str, Any]] = {}
+    for t in transitions:
+        if t.kind is TransitionKind.RESOLVED:
+            newest[t.category]["resolved_step"] = t.mark.step
+        elif t.continues:
+            newest[t.category].pop("resolved_step", None)
+        else:
+            newest[t.category] = {
+                "category": t.category,
+                "severity": t.severity.value,
+                "message": t.evidence.message,
+                "segment": t.segment,
+                "step": t.mark.step,
+                "row": t.mark.row,
+            }
+            entries.append(newest[t.category])
+    return [entry for entry in entries if "resolved_step" in entry]
+
+
+def transition_document(run: str, transition: Transition) -> dict[str, Any]:
+    """One line of `tailwatch replay --format json`."""
+    return {
+        "run": run,
+        "segment": transition.segment,
+        "category": transition.category,
+        "severity": transition.severity.value,
+        "transition": transition.kind.value,
+        "row": transition.mark.row,
+        "step": transition.mark.step,
+        "offset": transition.mark.offset,
+        "message": transition.evidence.message,
+        "continues": transition.continues,
+    }

@@ -1,0 +1,312 @@
+"""The engine: one thread that owns all state. Read, evaluate, commit, publish, then deliver."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .core.check import Check
+from .core.findings import Transition
+from .dispatch import Dispatch
+from .errors import StateWriteError
+from .files import Files
+from .ports import (
+    WATCH_MODES,
+    Clock,
+    Commit,
+    FindingRecord,
+    Follower,
+    Inbox,
+    Log,
+    Publisher,
+    RunView,
+    Scanner,
+    Settled,
+    Snapshot,
+    Store,
+    Watcher,
+)
+from .tracked import Tracked
+
+TURN_S_MAX = 5.0
+STORE_RETRY_S = 1.0
+DRAIN_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The engine's settings; times in seconds."""
+
+    sweep_interval_s: float = 10.0
+    backfill_page_max_age_s: float = 3600.0
+    run_pattern: re.Pattern[str] | None = None
+
+
+@dataclass(slots=True)
+class World:
+    """Everything outside that the engine works with."""
+
+    inbox: Inbox
+    scanner: Scanner
+    follower: Follower
+    watcher: Watcher
+    store: Store
+    publisher: Publisher
+    clock: Clock
+    log: Log
+
+
+class Engine:
+    """
+    The single writer.
+
+    `run` turns until it is told to stop; each `turn` reads what changed, keeps
+    it in one transaction, and only then shows and tells it.
+    """
+
+    def __init__(
+        self, checks: Sequence[type[Check]], options: Options, world: World, dispatch: Dispatch
+    ) -> None:
+        self._options = options
+        self._world = world
+        self._dispatch = dispatch
+        self._files = Files(
+            checks,
+            world.scanner,
+            world.follower,
+            world.log,
+            take=self._take,
+            restarted=self._restarted,
+            old_s=options.backfill_page_max_age_s,
+            run_pattern=options.run_pattern,
+        )
+        self._commit = Commit()
+        self._changed: dict[str, Tracked] = {}
+        self._views: dict[str, RunView] = {}
+        self._totals: Counter[tuple[str, ...]] = Counter()
+        self._gauges: Counter[tuple[str, ...]] = Counter()
+        self._overflows_seen = 0
+        self._sweep_due_s = 0.0
+        self._store_retry_s: float | None = None
+        self._stopping = False
+
+    # Life.
+
+    def restore(self) -> None:
+        """Take up what the store holds, and show it."""
+        clock = self._world.clock
+        restored = self._world.store.load()
+        self._files.restore(restored.runs, clock.wall(), clock.monotonic())
+        self._files.known_roots = set(restored.meta.get("roots", []))
+        for key, value in restored.meta.get("totals", []):
+            self._totals[tuple(key)] = value
+        if unknown := self._dispatch.restore(restored.outbox):
+            self._world.log.warning("notices_for_unknown_receivers", notices=unknown)
+        self._world.log.info(
+            "state_restored",
+            first_start=restored.fresh,
+            runs=len(restored.runs),
+            unsent=len(restored.outbox),
+        )
+        for tracked in self._files.all():
+            self._show(tracked)
+        self._publish()
+
+    def run(self) -> None:
+        """Turn until told to stop, then drain."""
+        while not self._stopping:
+            self.turn()
+        self._drain()
+
+    def turn(self, wait_s: float | None = None) -> None:
+        """One pass: wait for something to do, do it, keep it, show it, tell it."""
+        clock = self._world.clock
+        if wait_s is None:
+            wait_s = self._wait_s(clock.monotonic())
+        incoming = self._world.inbox.take(wait_s)
+        now_s, monotonic_s = clock.wall(), clock.monotonic()
+        self._world.publisher.beat(monotonic_s)
+        for message in incoming.messages:
+            if isinstance(message, Settled):
+                self._settle(message, monotonic_s)
+            else:
+                self._stopping = True
+                self._world.log.info("stopping", reason=message.reason)
+        self._files.hint(incoming.paths)
+        # While nothing can be kept, nothing more is read: the rows wait on disk.
+        if self._store_retry_s is not None and monotonic_s < self._store_retry_s:
+            return
+        sweep = incoming.sweep or monotonic_s >= self._sweep_due_s
+        if sweep:
+            self._sweep(now_s, monotonic_s)
+        self._files.read(now_s, monotonic_s)
+        if sweep:
+            self._files.rest(now_s, monotonic_s)
+        self._keep(monotonic_s, everything=sweep)
+
+    def _wait_s(self, monotonic_s: float) -> float:
+        if self._store_retry_s is not None:
+            return max(0.0, self._store_retry_s - monotonic_s)
+        if self._files.waiting():
+            return 0.0
+        due_s = self._dispatch.next_due_s()
+        due_s = self._sweep_due_s if due_s is None else min(self._sweep_due_s, due_s)
+        return min(TURN_S_MAX, max(0.0, due_s - monotonic_s))
+
+    def _drain(self) -> None:
+        """The last turns: read every file once more, keep it, try the outbox for a while."""
+        clock = self._world.clock
+        end_s = clock.monotonic() + DRAIN_S
+        self._store_retry_s = None
+        self._sweep_due_s = 0.0
+        self.turn(0.0)
+        while self._files.waiting() and clock.monotonic() < end_s:
+            self.turn(0.0)
+        while self._dispatch.unsettled() and clock.monotonic() < end_s:
+            self.turn(0.05)
+        self._world.log.info("stopped", unsent=self._dispatch.pending())
+
+    def _sweep(self, now_s: float, monotonic_s: float) -> None:
+        files, world, first = self._files, self._world, not self._files.swept
+        roots = set(files.known_roots)
+        files.sweep(now_s, monotonic_s)
+        if files.known_roots != roots:
+            self._commit.meta["roots"] = sorted(files.known_roots)
+        if first and not any(True for _ in files.all()):
+            world.log.info("no_metric_file_yet", hint="waiting for one to appear")
+        for root, mode in world.watcher.tend(world.scanner.missing()).items():
+            for each in WATCH_MODES:
+                self._gauges["watch_mode", root, each] = int(mode == each)
+        overflows = world.watcher.overflows()
+        self._totals["watch_overflows",] += overflows - self._overflows_seen
+        self._overflows_seen = overflows
+        done_s = world.clock.monotonic()
+        self._sweep_due_s = done_s + self._options.sweep_interval_s
+        self._took("sweep", done_s - monotonic_s)
+
+    # Findings.
+
+    def _restarted(self, reason: str) -> None:
+        self._totals["restarts", reason] += 1
+
+    def _take(self, tracked: Tracked, transitions: list[Transition], now_s: float) -> None:
+        """What a read or a rest gave: count it, and see who is to be told."""
+        tracked.held += transitions
+        if tracked.name is None:
+            return
+        for reason, lines in tracked.reader.take_bad_lines().items():
+            self._totals["bad_lines", reason] += lines
+        for category, error in tracked.reader.monitor.take_errors():
+            self._totals["check_errors", category] += 1
+            self._world.log.error(
+                "check_quarantined", run=tracked.name, category=category, error=error
+            )
+        for transition in tracked.held:
+            if not tracked.known(transition):
+                self._record(tracked, transition, now_s)
+        tracked.held.clear()
+        if tracked.history_read() and self._fresh(tracked, now_s):
+            self._tell_standing(tracked, now_s)
+        self._changed[tracked.path] = tracked
+
+    def _record(self, tracked: Tracked, transition: Transition, now_s: float) -> None:
+        assert tracked.name is not None
+        time_s = tracked.happened_s(transition, now_s)
+        tracked.count(transition, time_s)
+        self._commit.findings.append(FindingRecord(tracked.name, transition, time_s))
+        self._world.log.info(
+            f"finding_{transition.kind.value}",
+            run=tracked.name,
+            category=transition.category,
+            severity=transition.severity.value,
+            message=transition.evidence.message,
+        )
+        # History pages nobody, but for what still stands in a run that is being written to.
+        if not tracked.is_history(transition) or (tracked.at_rest and self._fresh(tracked, now_s)):
+            self._dispatch.tell(tracked, transition, time_s, now_s, self._commit)
+
+    def _fresh(self, tracked: Tracked, now_s: float) -> bool:
+        return now_s - tracked.mtime_s <= self._options.backfill_page_max_age_s
+
+    def _tell_standing(self, tracked: Tracked, now_s: float) -> None:
+        recent = tuple(tracked.reader.monitor.recent)
+        for firing in tracked.reader.monitor.firing():
+            standing = dataclasses.replace(firing, recent=recent, continues=False)
+            time_s = tracked.happened_s(standing, now_s)
+            self._dispatch.tell(tracked, standing, time_s, now_s, self._commit)
+
+    def _settle(self, settled: Settled, monotonic_s: float) -> None:
+        outcome = settled.outcome
+        delivery = self._dispatch.settle(settled, monotonic_s, self._commit)
+        self._totals["deliveries", settled.receiver, outcome.kind] += 1
+        log = self._world.log.info if outcome.kind == "delivered" else self._world.log.warning
+        log(
+            f"notice_{outcome.kind}",
+            receiver=settled.receiver,
+            key=delivery.key,
+            detail=outcome.detail,
+            attempt=delivery.attempts,
+        )
+
+    # Disk, then page, then post.
+
+    def _keep(self, monotonic_s: float, *, everything: bool) -> None:
+        self._dispatch.plan(monotonic_s, self._commit)
+        for path, tracked in self._changed.items():
+            self._commit.runs[path] = tracked.record()
+        kept = bool(self._commit)
+        if kept and not self._write(monotonic_s):
+            return
+        for tracked in self._files.all() if everything else self._changed.values():
+            self._show(tracked)
+        self._changed = {}
+        if kept or everything:
+            self._publish()
+        self._dispatch.send(monotonic_s)
+
+    def _write(self, monotonic_s: float) -> bool:
+        clock = self._world.clock
+        self._commit.meta["totals"] = [[list(k), v] for k, v in self._totals.items()]
+        began_s = clock.monotonic()
+        try:
+            self._world.store.commit(self._commit)
+        except StateWriteError as error:
+            self._totals["state_errors",] += 1
+            if self._store_retry_s is None:
+                self._world.log.error("state_not_written", error=str(error))
+            self._store_retry_s = monotonic_s + STORE_RETRY_S
+            self._publish()  # The runs as last kept; only the count of errors is new.
+            return False
+        self._took("commit", clock.monotonic() - began_s)
+        self._commit = Commit()
+        if self._store_retry_s is not None:
+            self._world.log.info("state_written_again")
+            self._store_retry_s = None
+        return True
+
+    def _took(self, what: str, seconds: float) -> None:
+        self._gauges[f"{what}_seconds",] += seconds  # type: ignore[assignment]
+        self._gauges[f"{what}s",] += 1
+
+    def _show(self, tracked: Tracked) -> None:
+        if tracked.name is None:
+            return
+        state = "ended" if tracked.gone else "quiet" if tracked.at_rest else "active"
+        old = self._views.get(tracked.name)
+        same = old and (old.state, old.lag_bytes) == (state, tracked.lag_bytes)
+        if not same or tracked.path in self._changed:
+            self._views[tracked.name] = tracked.view(state)
+
+    def _publish(self) -> None:
+        gauges = dict(self._gauges) | {("outbox_pending",): self._dispatch.pending()}
+        snapshot = Snapshot(
+            ready=self._files.swept,
+            runs=dict(self._views),
+            totals=dict(self._totals),
+            gauges=gauges,
+            outbox_oldest_s=self._dispatch.oldest_s(),
+        )
+        self._world.publisher.publish(snapshot)

@@ -1,0 +1,174 @@
+"""What the commands print for people."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from .config import Settings
+from .core.check import Check
+from .core.findings import Severity, Transition
+from .core.names import escape
+from .core.numbers import shown
+from .core.sparkline import sparkline
+from .diagnose import Diagnosis, Trouble, ordered
+
+_COLOURS = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+
+
+def severity_text(severity: Severity) -> str:
+    """The severity in its colour, which `click.echo` drops where nobody sees it."""
+    return click.style(severity.value, fg=_COLOURS[severity], bold=severity is Severity.CRITICAL)
+
+
+def check_report(diagnoses: Sequence[Diagnosis], troubles: Sequence[Trouble]) -> str:
+    """What `tailwatch check` prints."""
+    lines: list[str] = []
+    counts = dict.fromkeys(Severity, 0)
+    runs = [d for d in diagnoses if not d.skipped]
+    for diagnosis in runs:
+        lines.append(_headline(diagnosis))
+        for finding in ordered(diagnosis.findings):
+            counts[finding.severity] += 1
+            lines.append(
+                f"  {severity_text(finding.severity)} {finding.category}: "
+                f"{finding.evidence.message}"
+            )
+            lines.append(f"    {finding.suggestion}")
+        if not diagnosis.findings:
+            lines.append("  nothing found")
+    for diagnosis in diagnoses:
+        if diagnosis.skipped:
+            lines.append(f"skipped {escape(diagnosis.file)}: {diagnosis.skipped}")
+    said = ", ".join(f"{count} {severity.value}" for severity, count in counts.items())
+    lines.append(f"{_plural(len(runs), 'run')}: {said}")
+    del troubles  # They are errors, and go to standard error.
+    return "\n".join(lines)
+
+
+def _headline(diagnosis: Diagnosis) -> str:
+    reader = diagnosis.reader
+    facts = [_plural(reader.rows, "row")]
+    if reader.monitor.last is not None:
+        facts.append(f"steps {shown(reader.first_step)} to {shown(reader.monitor.last.step)}")
+    if reader.monitor.segment > 1:
+        facts.append(_plural(reader.monitor.segment, "segment"))
+    if bad := reader.bad_lines.total():
+        reasons = ", ".join(f"{n} {reason}" for reason, n in sorted(reader.bad_lines.items()))
+        facts.append(f"{_plural(bad, 'bad line')} ({reasons})")
+    curve = sparkline(list(reader.monitor.recent))
+    return f"{click.style(diagnosis.run, bold=True)}  {', '.join(facts)}  {curve}".rstrip()
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def transition_line(run: str, transition: Transition) -> str:
+    """One line of `tailwatch replay`."""
+    edge = transition.kind.value + (" again" if transition.continues else "")
+    return (
+        f"{run}  row {transition.mark.row}, step {shown(transition.mark.step)}: "
+        f"{severity_text(transition.severity)} {transition.category} {edge}: "
+        f"{transition.evidence.message}"
+    )
+
+
+def checks_document(checks: Sequence[type[Check]]) -> dict[str, Any]:
+    """The document of `tailwatch checks --format json`."""
+    return {"version": 1, "checks": [check_facts(check) for check in checks]}
+
+
+def check_facts(check: type[Check]) -> dict[str, Any]:
+    """One check, as a row of the table."""
+    return {
+        "category": check.category,
+        "severity": check.severity.value,
+        "set": check.check_set,
+        "reads": list(check.reads),
+        "hold_rows": check.hold.rows,
+        "clear_rows": check.hold.clear_rows,
+        "thresholds": dict(check.thresholds),
+    }
+
+
+def checks_table(checks: Sequence[type[Check]]) -> str:
+    """What `tailwatch checks` prints."""
+    rows = [("CATEGORY", "SEVERITY", "HOLD", "CLEAR", "THRESHOLDS")]
+    for check in checks:
+        hold = str(check.hold.rows) if check.hold.rows else "at rest"
+        clear = "never" if check.hold.clear_rows is None else str(check.hold.clear_rows)
+        clear = clear if check.hold.rows else "next row"
+        limits = ", ".join(f"{k} {shown(v)}" for k, v in check.thresholds.items()) or "none"
+        rows.append((check.category, check.severity.value, hold, clear, limits))
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    lines = []
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        lines.append("  ".join([*cells, row[-1]]).rstrip())
+    return "\n".join(lines)
+
+
+def explanation(check: type[Check]) -> str:
+    """What `tailwatch explain CATEGORY` prints."""
+    hold, clear = check.hold.rows, check.hold.clear_rows
+    fires = f"after {_plural(hold, 'row')}" if hold else "when the run has ended or gone quiet"
+    ends = "never, within its segment" if clear is None else f"after {_plural(clear, 'row')}"
+    doc = inspect.getdoc(check) or ""
+    return (
+        f"{check.category} ({check.severity.value})\n\n{doc}\n\n"
+        f"What to do:\n    {check.suggestion}\n\nFires {fires}; resolves {ends}."
+    )
+
+
+def settings_document(settings: Settings) -> dict[str, Any]:
+    """The effective settings; secrets are masked."""
+    return {
+        "source": settings.source,
+        "paths": list(settings.paths),
+        "include": list(settings.include),
+        "exclude": list(settings.exclude),
+        "run_pattern": settings.run_pattern.pattern if settings.run_pattern else "",
+        "checks": [check.category for check in settings.checks],
+        "state_dir": settings.state_dir,
+        "sweep_interval": settings.sweep_interval_s,
+        "backfill_page_max_age": settings.backfill_page_max_age_s,
+        "run_retention": settings.run_retention_s,
+        "max_exported_runs": settings.max_exported_runs,
+        "web": {"listen": settings.listen, "external_url": settings.external_url or ""},
+        "log": {"level": settings.log_level, "format": settings.log_format},
+        "receivers": [
+            {
+                "name": receiver.name,
+                "type": receiver.type,
+                "url": str(receiver.url),
+                "secret": str(receiver.secret) if receiver.secret else "",
+                "severities": sorted(receiver.severities),
+                "send_resolved": receiver.send_resolved,
+            }
+            for receiver in settings.receivers
+        ],
+    }
+
+
+def settings_text(settings: Settings) -> str:
+    """The same for a person."""
+    lines: list[str] = []
+    for key, value in settings_document(settings).items():
+        if isinstance(value, dict):
+            lines += [f"{key}.{name} = {_value(each)}" for name, each in value.items()]
+        elif key == "receivers":
+            for number, receiver in enumerate(value):
+                lines += [f"receivers[{number}].{k} = {_value(v)}" for k, v in receiver.items()]
+        else:
+            lines.append(f"{key} = {_value(value)}")
+    return "\n".join(lines)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(str(each) for each in value) or "(none)"
+    return "(none)" if value in ("", None) else str(value)

@@ -1,0 +1,1 @@
+"""The impure shell: one outside thing a module, each as thin as it can be."""

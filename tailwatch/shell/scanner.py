@@ -1,0 +1,103 @@
+"""Directories: which files match, below which root."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+
+from ..core.globs import PathFilter
+from ..ports import FoundFile
+
+
+class DirectoryScanner:
+    """
+    Finds the files to follow.
+
+    Symbolic links below a root are not followed: what they point at is found by
+    itself if it is below a root, and is none of our business if it is not.
+
+    Args:
+        paths: Directories to search, and files that are followed whatever their name.
+        wanted: Which paths, relative to a directory.
+    """
+
+    def __init__(self, paths: Iterable[str], wanted: PathFilter) -> None:
+        self._roots = [os.path.abspath(path) for path in paths]
+        self._wanted = wanted
+        self._missing: set[str] = set()
+
+    def roots(self) -> list[str]:
+        """The paths to watch, as absolute paths."""
+        return list(self._roots)
+
+    def missing(self) -> set[str]:
+        """Roots that could not be read at the last sweep."""
+        return set(self._missing)
+
+    def sweep(self) -> Iterator[FoundFile]:
+        """Every file that matches, under every root, each once."""
+        self._missing = set()
+        seen: set[str] = set()
+        for root in self._roots:
+            for found in self._under(root):
+                if found.path not in seen:
+                    seen.add(found.path)
+                    yield found
+
+    def find(self, path: str) -> Iterator[FoundFile]:
+        """The matching files at or below *path*, which is a hint from the watcher."""
+        for root in self._roots:
+            if path == root or path.startswith(root.rstrip("/") + "/"):
+                yield from self._at(path, root)
+                return
+
+    def _under(self, root: str) -> Iterator[FoundFile]:
+        try:
+            info = os.stat(root)
+            if stat.S_ISDIR(info.st_mode):
+                os.scandir(root).close()
+        except OSError:
+            self._missing.add(root)
+            return
+        if stat.S_ISDIR(info.st_mode):
+            yield from self._walk(root, root)
+        else:
+            yield _found(root, None, info)
+
+    def _at(self, path: str, root: str) -> Iterator[FoundFile]:
+        try:
+            info = os.stat(path) if path == root else os.lstat(path)
+        except OSError:
+            return
+        if stat.S_ISDIR(info.st_mode):
+            yield from self._walk(path, root)
+        elif path == root:
+            yield _found(path, None, info)
+        elif self._wanted(os.path.relpath(path, root)) and stat.S_ISREG(info.st_mode):
+            yield _found(path, root, info)
+
+    def _walk(self, top: str, root: str) -> Iterator[FoundFile]:
+        stack = [top]
+        prefix = len(root.rstrip("/")) + 1
+        while stack:
+            directory = stack.pop()
+            try:
+                entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
+            except OSError:
+                continue  # Unreadable or just removed: the others are not its business.
+            for entry in entries:
+                try:
+                    if entry.is_dir(follow_symlinks=False):
+                        stack.append(entry.path)
+                    elif self._wanted(entry.path[prefix:]) and entry.is_file(
+                        follow_symlinks=False
+                    ):
+                        yield _found(entry.path, root, entry.stat(follow_symlinks=False))
+                except OSError:
+                    continue
+
+
+def _found(path: str, root: str | None, info: os.stat_result) -> FoundFile:
+    changed = (info.st_size, info.st_mtime_ns, info.st_ino)
+    return FoundFile(path, root, info.st_size, info.st_mtime, changed)

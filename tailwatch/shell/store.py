@@ -1,0 +1,262 @@
+"""The state on disk: one SQLite file, one connection, one transaction a turn."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ..core.notices import Notice
+from ..core.numbers import jsonable
+from ..errors import StateUnusable, StateWriteError
+from ..ports import Commit, Log, OutboxRow, Restored, RunRecord
+
+# "TLWT": tells our database from a foreign one of the same name.
+APPLICATION_ID = 0x544C5754
+BUSY_MS = 2000
+FINDINGS_MAX = 100_000
+SETTLED_MAX = 10_000
+
+_pack = msgspec.msgpack.encode
+_unpack: Callable[[bytes], Any] = msgspec.msgpack.decode
+
+
+def _first(connection: sqlite3.Connection) -> None:
+    for statement in (
+        "CREATE TABLE runs (path BLOB PRIMARY KEY, name TEXT NOT NULL UNIQUE, root BLOB,"
+        " state BLOB NOT NULL) WITHOUT ROWID",
+        "CREATE TABLE findings (id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL,"
+        " segment INTEGER NOT NULL, category TEXT NOT NULL, severity TEXT NOT NULL,"
+        " transition TEXT NOT NULL, continues INTEGER NOT NULL, time_s REAL NOT NULL,"
+        " row INTEGER NOT NULL, step NUMERIC, offset INTEGER NOT NULL,"
+        " message TEXT NOT NULL, suggestion TEXT NOT NULL, evidence BLOB NOT NULL)",
+        "CREATE INDEX findings_of_run ON findings (run, id)",
+        "CREATE TABLE outbox (id INTEGER PRIMARY KEY AUTOINCREMENT, receiver TEXT NOT NULL,"
+        " key TEXT NOT NULL, type TEXT NOT NULL, time_s REAL NOT NULL, data BLOB,"
+        " digest TEXT, state TEXT NOT NULL, UNIQUE (receiver, key))",
+        "CREATE INDEX outbox_pending ON outbox (id) WHERE state = 'pending'",
+        "CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
+    ):
+        connection.execute(statement)
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first,)
+"""Number n brings a database from version n - 1 to n. Never changed once released."""
+
+
+class SqliteStore:
+    """
+    The state directory: a lock, and `tailwatch.db`.
+
+    Args:
+        directory: Made if it is not there.
+        log: For what was set aside.
+
+    Raises:
+        StateUnusable: It cannot be written, another instance holds it, or a newer
+            version of tailwatch made it.
+    """
+
+    def __init__(self, directory: str, log: Log) -> None:
+        self._directory = directory
+        self._path = os.path.join(directory, "tailwatch.db")
+        self._log = log
+        self._lock = self._take_lock()
+        self.set_aside = 0
+        try:
+            self._connection = self._open()
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def _take_lock(self) -> int:
+        try:
+            os.makedirs(self._directory, mode=0o700, exist_ok=True)
+            path = os.path.join(self._directory, "lock")
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StateUnusable(
+                f"state directory {self._directory!r} cannot be written: {error.strerror}"
+            ) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            raise StateUnusable(
+                f"state directory {self._directory!r} is held by another tailwatch; "
+                "stop it, or give this one its own --state-dir"
+            ) from None
+        return descriptor
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            return self._connect()
+        except (sqlite3.OperationalError, OSError) as error:
+            # Locked, no space, no permission: the content may be fine.
+            raise StateUnusable(f"state file {self._path!r} cannot be used: {error}") from None
+        except sqlite3.DatabaseError as error:
+            self._set_aside(str(error))
+        try:
+            return self._connect()
+        except sqlite3.Error as error:
+            raise StateUnusable(f"state file {self._path!r} cannot be used: {error}") from None
+
+    def _connect(self) -> sqlite3.Connection:
+        # SQLite would make the file readable for all; run names are nobody's business.
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        connection = sqlite3.connect(self._path, isolation_level=None, timeout=BUSY_MS / 1000)
+        try:
+            self._check(connection)
+            connection.execute("PRAGMA journal_mode = WAL")
+            # A crash of this process loses nothing; a loss of power rolls back whole turns,
+            # whose rows are then read again.
+            connection.execute("PRAGMA synchronous = NORMAL")
+            self._migrate(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _check(self, connection: sqlite3.Connection) -> None:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        ours = connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
+        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if tables and not ours:
+            raise sqlite3.DatabaseError("it is not a database of tailwatch")
+        if version > len(MIGRATIONS):
+            raise StateUnusable(
+                f"state file {self._path!r} was made by a newer tailwatch (its version is "
+                f"{version}, this one knows {len(MIGRATIONS)}); upgrade, or move it away"
+            )
+        verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if verdict != "ok":
+            raise sqlite3.DatabaseError(verdict)
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        for number in range(version, len(MIGRATIONS)):
+            connection.execute("BEGIN IMMEDIATE")
+            MIGRATIONS[number](connection)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {number + 1}")
+            connection.execute("COMMIT")
+
+    def _set_aside(self, reason: str) -> None:
+        """Keep a broken database for those who want to look; start anew without it."""
+        target = f"{self._path}.broken-{int(time.time())}"
+        for suffix in ("", "-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(self._path + suffix, target + suffix)
+        self.set_aside += 1
+        self._log.error("state_set_aside", reason=reason, kept_as=target)
+
+    def load(self) -> Restored:
+        """Everything that is kept; a database that turns out broken is set aside."""
+        try:
+            return self._load()
+        except (sqlite3.Error, msgspec.DecodeError, KeyError, TypeError) as error:
+            self._connection.close()
+            self._set_aside(str(error))
+            self._connection = self._open()
+            return self._load()
+
+    def _load(self) -> Restored:
+        run = self._connection.execute
+        runs = [
+            RunRecord(os.fsdecode(path), name, root and os.fsdecode(root), _unpack(state))
+            for path, name, root, state in run("SELECT path, name, root, state FROM runs")
+        ]
+        outbox = [
+            OutboxRow(receiver, Notice(key, kind, time_s, _unpack(data)), digest)
+            for receiver, key, kind, time_s, data, digest in run(
+                "SELECT receiver, key, type, time_s, data, digest FROM outbox"
+                " WHERE state = 'pending' ORDER BY id"
+            )
+        ]
+        meta = {key: _unpack(value) for key, value in run("SELECT key, value FROM meta")}
+        return Restored(fresh=not meta, runs=runs, outbox=outbox, meta=meta)
+
+    def commit(self, commit: Commit) -> None:
+        """
+        Keep all of *commit* in one transaction.
+
+        Raises:
+            StateWriteError: Nothing of it was kept; the same commit may be tried again.
+        """
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._write(commit)
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+            raise StateWriteError(str(error)) from None
+
+    def _write(self, commit: Commit) -> None:
+        many = self._connection.executemany
+        many(
+            "INSERT INTO runs (path, name, root, state) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (path) DO UPDATE SET state = excluded.state",
+            (
+                (os.fsencode(r.path), r.name, r.root and os.fsencode(r.root), _pack(r.state))
+                for r in commit.runs.values()
+            ),
+        )
+        if commit.findings:
+            self._write_findings(commit)
+        for receiver, notice in commit.notices:
+            self._connection.execute(
+                "INSERT OR IGNORE INTO outbox (receiver, key, type, time_s, data, state)"
+                " VALUES (?, ?, ?, ?, ?, 'pending')",
+                (receiver, notice.key, notice.type, notice.time_s, _pack(notice.data)),
+            )
+        for receiver, digest, keys in commit.digests:
+            many(
+                "UPDATE outbox SET digest = ? WHERE receiver = ? AND key = ?",
+                ((digest, receiver, key) for key in keys),
+            )
+        for receiver, keys, outcome in commit.settled:
+            # What could not be delivered is kept whole; of the rest only the key.
+            many(
+                "UPDATE outbox SET state = ?1, data = CASE ?1 WHEN 'delivered' THEN NULL"
+                " ELSE data END WHERE receiver = ?2 AND key = ?3",
+                ((outcome, receiver, key) for key in keys),
+            )
+        if commit.settled:
+            self._connection.execute(
+                "DELETE FROM outbox WHERE state != 'pending'"
+                " AND id < (SELECT max(id) FROM outbox) - ?",
+                (SETTLED_MAX,),
+            )
+        many(
+            "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
+            ((key, _pack(value)) for key, value in commit.meta.items()),
+        )
+
+    def _write_findings(self, commit: Commit) -> None:
+        for run, t, time_s in commit.findings:
+            values = {k: jsonable(v) for k, v in t.evidence.values.items()}
+            self._connection.execute(
+                "INSERT INTO findings (run, segment, category, severity, transition, continues,"
+                " time_s, row, step, offset, message, suggestion, evidence)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(run, t.segment, t.category, t.severity.value, t.kind.value, t.continues),
+                    *(time_s, t.mark.row, t.mark.step, t.mark.offset),
+                    *(t.evidence.message, t.suggestion, _pack(values)),
+                ),
+            )
+        self._connection.execute(
+            "DELETE FROM findings WHERE id < (SELECT max(id) FROM findings) - ?", (FINDINGS_MAX,)
+        )
+
+    def close(self) -> None:
+        """Close the database and let another instance have the directory."""
+        self._connection.close()
+        os.close(self._lock)

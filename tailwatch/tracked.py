@@ -1,0 +1,271 @@
+"""One followed file: where we are in it, what its run's checks say, what was counted and told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from .core.check import Check, RunConfig
+from .core.cursor import Cursor, Restart, decide
+from .core.fields import FieldMap
+from .core.findings import Transition, TransitionKind
+from .core.reader import RunReader
+from .errors import StateOutdated
+from .ports import OpenFile, RunRecord, RunView, Standing, Tally
+
+PAGE_INTERVAL_S = 3600.0
+"""At most one page for a run and category in this time, unless a new era began."""
+REST_S = 600.0
+REST_GAPS = 10
+
+
+class Pumped(NamedTuple):
+    """
+    What one read gave.
+
+    Attributes:
+        transitions: In order.
+        bytes_read: How much of the file was read.
+        more: Whether there is more to read now.
+        restarted: The reason, if the file is being read again from byte 0.
+    """
+
+    transitions: list[Transition]
+    bytes_read: int
+    more: bool
+    restarted: str | None
+
+
+class Paged(NamedTuple):
+    """The last page of a category: when (Unix seconds), in which era, and if it still stands."""
+
+    time_s: float
+    era: int
+    stands: bool
+
+
+@dataclass(slots=True)
+class Tracked:
+    """
+    A followed file.
+
+    Attributes:
+        name: The run's name; None until a row has a training field.
+        held: Transitions of a file that is no run yet.
+        history_end: Bytes below this were there before the first start: they page nobody.
+        backlog_end: Bytes below this were there when this process first saw the file.
+        rebuild_end: Bytes below this were evaluated before, by other code: not counted again.
+        last_row_s: When the newest row was written, as far as we know (Unix seconds).
+        last_seen_s: When the file last gave us bytes, or was first seen (Unix seconds).
+        read_at_s: The same on the monotonic clock.
+        gap_s: The longest silence between two live reads.
+    """
+
+    path: str
+    root: str | None
+    reader: RunReader
+    name: str | None = None
+    cursor: Cursor = field(default_factory=Cursor)
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    paged: dict[str, Paged] = field(default_factory=dict)
+    held: list[Transition] = field(default_factory=list)
+    history_end: int = 0
+    history_told: bool = False
+    backlog_end: int = 0
+    rebuild_end: int = 0
+    last_row_s: float | None = None
+    last_seen_s: float = 0.0
+    read_at_s: float = 0.0
+    gap_s: float = 0.0
+    at_rest: bool = False
+    gone: bool = False
+    skipped: bool = False
+    complaint: str = ""
+    mtime_s: float = 0.0
+    lag_bytes: int = 0
+    changed: tuple[int, int, int] = (0, 0, 0)
+
+    def pump(self, opened: OpenFile, checks: Sequence[type[Check]], size: int) -> Pumped:
+        """Read at most *size* bytes of *opened* and evaluate them."""
+        stat = opened.seen.stat
+        transitions: list[Transition] = []
+        restarted = None
+        step = decide(self.cursor, opened.seen)
+        if isinstance(step, Restart):
+            restarted = step.reason
+            transitions += self._restart(checks)
+        elif step.rewind:
+            self.reader.rewind()
+            self.cursor.rewind()
+        self.cursor.identity, self.mtime_s = stat.identity, stat.mtime_s
+        chunk = b"" if self.skipped else opened.read(self.cursor.received, size)
+        if chunk:
+            self.at_rest = False
+            transitions += self.reader.feed(chunk)
+            self.cursor.advance(chunk)
+        self.skipped = self.skipped or self.reader.skippable
+        self.lag_bytes = 0 if self.skipped else max(0, stat.size - self.cursor.received)
+        return Pumped(transitions, len(chunk), bool(chunk) and self.lag_bytes > 0, restarted)
+
+    def _restart(self, checks: Sequence[type[Check]]) -> list[Transition]:
+        transitions = self.reader.end_tail()
+        if self.reader.is_metric:
+            self.reader.source_restarted()
+        else:
+            self.reader = RunReader(checks)
+        self.cursor, self.skipped = Cursor(), False
+        self.history_end = self.backlog_end = self.rebuild_end = 0
+        return transitions
+
+    def arrived(self, now_s: float, monotonic_s: float) -> None:
+        """Bytes came: note the time, and the silence before them."""
+        if self.cursor.received > self.backlog_end:
+            self.gap_s = max(self.gap_s, monotonic_s - self.read_at_s)
+        self.read_at_s, self.last_seen_s = monotonic_s, now_s
+        self.last_row_s = self._time(self.reader.last_timestamp_s, self.cursor.offset, now_s)
+
+    def rest_due_s(self) -> float | None:
+        """When (monotonic) to call the run quiet if nothing comes. None: it is, or is no run."""
+        if self.at_rest or self.name is None or self.lag_bytes:
+            return None
+        return self.read_at_s + max(REST_S, REST_GAPS * self.gap_s)
+
+    def rest(self) -> list[Transition]:
+        """The run ended or went quiet."""
+        self.at_rest = True
+        transitions = self.reader.rest()
+        if self.reader.offset == self.cursor.received:
+            self.cursor.settle_tail()
+        return transitions
+
+    def happened_s(self, transition: Transition, now_s: float) -> float:
+        """When a transition happened: never now for what was already there, never later."""
+        return self._time(transition.timestamp_s, transition.mark.offset, now_s)
+
+    def _time(self, own_s: float | None, offset: int, now_s: float) -> float:
+        if own_s is not None and own_s <= now_s:
+            return own_s
+        return min(now_s, self.mtime_s) if offset < self.backlog_end else now_s
+
+    def known(self, transition: Transition) -> bool:
+        """Whether it was counted before, by a version of us whose state could not be read."""
+        return transition.mark.offset < self.rebuild_end
+
+    def count(self, transition: Transition, time_s: float) -> None:
+        """Add a transition to the tallies, if it is a finding that went to firing."""
+        if transition.kind is TransitionKind.FIRING and not transition.continues:
+            old = self.tallies.get(transition.category, Tally(0, None))
+            self.tallies[transition.category] = Tally(
+                old.total + 1, max(time_s, old.last_s or 0.0)
+            )
+
+    def may_page(self, transition: Transition, now_s: float) -> bool:
+        """Whether the limits of the life cycle let anyone be told of it; if so, note it."""
+        if transition.continues:
+            return False
+        last = self.paged.get(transition.category)
+        if transition.kind is TransitionKind.RESOLVED:
+            if last is None or not last.stands:
+                return False
+            self.paged[transition.category] = last._replace(stands=False)
+            return True
+        # A clock that was set back must not silence a run for years.
+        recent = last is not None and 0 <= now_s - last.time_s < PAGE_INTERVAL_S
+        if recent and last is not None and last.era == transition.era:
+            return False
+        self.paged[transition.category] = Paged(now_s, transition.era, True)
+        return True
+
+    def is_history(self, transition: Transition) -> bool:
+        """Whether it happened before the first start."""
+        return transition.mark.offset < self.history_end
+
+    def history_read(self) -> bool:
+        """Whether the bytes from before the first start have just been read to their end."""
+        if self.history_told or not 0 < self.history_end <= self.cursor.received:
+            return False
+        self.history_told = True
+        return True
+
+    def record(self) -> RunRecord:
+        """What to keep of it."""
+        assert self.name is not None
+        state: dict[str, Any] = {
+            "reader": self.reader.to_state(),
+            "cursor": self.cursor.to_state(),
+            "tallies": self.tallies,
+            "paged": self.paged,
+        }
+        for name in _KEPT:
+            state[name] = getattr(self, name)
+        return RunRecord(self.path, self.name, self.root, state)
+
+    @classmethod
+    def from_record(
+        cls, record: RunRecord, checks: Sequence[type[Check]], fields: FieldMap
+    ) -> Tracked:
+        """The file that `record` was called on; to be read again if its state is outdated."""
+        state = record.state
+        cursor = Cursor.from_state(state["cursor"])
+        try:
+            reader = RunReader.from_state(checks, None, state["reader"], fields=fields)
+        except StateOutdated:
+            state = state | {"rebuild_end": max(cursor.offset, state["rebuild_end"])}
+            reader = RunReader(checks, fields=fields)
+            cursor = Cursor(identity=cursor.identity)
+        tracked = cls(record.path, record.root, reader, record.name, cursor)
+        tracked.tallies = {k: Tally(*v) for k, v in state["tallies"].items()}
+        tracked.paged = {k: Paged(*v) for k, v in state["paged"].items()}
+        for name in _KEPT:
+            setattr(tracked, name, state[name])
+        return tracked
+
+    def view(self, state: str) -> RunView:
+        """What is shown of it."""
+        assert self.name is not None
+        monitor = self.reader.monitor
+        standing = [
+            Standing(
+                t.category,
+                t.severity,
+                t.evidence.message,
+                t.suggestion,
+                t.mark.step,
+                t.mark.row,
+                self.tallies[t.category].last_s if t.category in self.tallies else None,
+            )
+            for t in monitor.firing()
+        ]
+        return RunView(
+            name=self.name,
+            file=self.path,
+            state=state,
+            segment=monitor.segment,
+            rows=self.reader.rows,
+            last_step=monitor.last.step if monitor.last else None,
+            loss=self.reader.last_loss,
+            last_row_s=self.last_row_s,
+            last_seen_s=self.last_seen_s,
+            lag_bytes=self.lag_bytes,
+            tallies=dict(self.tallies),
+            standing=standing,
+            recent=tuple(monitor.recent),
+        )
+
+    def configure(self, config: RunConfig | None) -> None:
+        """Take in the run's configuration, if there is one."""
+        if config is not None:
+            self.reader.monitor.configure(config)
+
+
+_KEPT = (
+    "history_end",
+    "history_told",
+    "rebuild_end",
+    "last_row_s",
+    "last_seen_s",
+    "gap_s",
+    "at_rest",
+    "mtime_s",
+)
