@@ -6,21 +6,21 @@ import json
 import os
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
-from . import __version__
+from . import __version__, options
 from .checks import CATEGORIES, CHECKS
 from .config import SEVERITIES, Settings, load_settings, select_checks
 from .errors import ConfigError, InputError, StateUnusable, TailwatchError
 
 EXIT_FOUND = 1
 EXIT_USAGE = 2
+EXIT_BUG = 70
 EXIT_STATE = 78
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class _Group(click.Group):
@@ -33,6 +33,10 @@ class _Group(click.Group):
             _fail(str(error), EXIT_STATE)
         except TailwatchError as error:
             _fail(str(error), EXIT_USAGE)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, OSError):
+            raise  # click knows what to say of these; a closed pipe is one.
+        except Exception as error:
+            _fail(f"internal error, please report it: {_origin(error)}", EXIT_BUG)
 
 
 def _fail(text: str, code: int) -> None:
@@ -40,34 +44,15 @@ def _fail(text: str, code: int) -> None:
     sys.exit(code)
 
 
+def _origin(error: Exception) -> str:
+    """What kind of error came from where: enough to report, and without any value in it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else "?"
+    return f"{type(error).__name__} at {where}"
+
+
 def _printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _format(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "--format",
-        "style",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        show_default=True,
-        help="For a person, or for a program.",
-    )(command)
-
-
-def _config(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "--config",
-        "config_file",
-        type=click.Path(),
-        help="The settings file (default: $TAILWATCH_CONFIG, /etc/tailwatch/tailwatch.toml).",
-    )(command)
-
-
-def _checks(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "--checks", metavar="all|seed|CATEGORY,...", help="Which checks (default: all)."
-    )(command)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -77,9 +62,9 @@ def main() -> None:
 
 
 @main.command()
-@click.argument("paths", nargs=-1, type=click.Path())
-@_config
-@click.option("--state-dir", type=click.Path(), help="Where to keep what was read and counted.")
+@click.argument("paths", nargs=-1, type=options.PATH)
+@options.config
+@click.option("--state-dir", type=options.PATH, help="Where to keep what was read and counted.")
 @click.option("--listen", "--web.listen-address", metavar="HOST:PORT", help="Where to serve.")
 @click.option(
     "--webhook-url",
@@ -87,7 +72,7 @@ def main() -> None:
     help="Where to post critical findings. It can be seen in the list of processes; "
     "$TAILWATCH_WEBHOOK_URL or a receiver with url_file cannot.",
 )
-@_checks
+@options.checks
 @click.option("--include", multiple=True, metavar="GLOB", help="Names of metric files.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Names that are none.")
 @click.option("--sweep-interval", metavar="TIME", help="How often to look at every file.")
@@ -139,6 +124,7 @@ def _read_all(
 ) -> tuple[list[Any], list[Any], bool]:
     """Read every target. Returns diagnoses, troubles, and whether a named file was none."""
     from .diagnose import Diagnosis, Reading, Target, Trouble, load_run_config, targets
+    from .shell.progress import progress
 
     config = None
     if run_config is not None:
@@ -150,8 +136,8 @@ def _read_all(
     files = [each for each in found if isinstance(each, Target)]
     diagnoses: list[Any] = []
     refused = False
-    with _progress(sum(file.size for file in files)) as progress:
-        reading = Reading(settings, config, whole_file=whole_file, progress=progress)
+    with progress(sum(file.size for file in files)) as advance:
+        reading = Reading(settings, config, whole_file=whole_file, progress=advance)
         for file in files:
             got = reading.read(file, each)
             if isinstance(got, Diagnosis):
@@ -164,54 +150,6 @@ def _read_all(
     return diagnoses, troubles, refused
 
 
-class _progress:  # noqa: N801 - used as a function.
-    """A bar on standard error, for long work on a terminal."""
-
-    BYTES_MIN = 16 * 1024 * 1024
-
-    def __init__(self, total: int) -> None:
-        self._bar: Any = None
-        if total >= self.BYTES_MIN and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import (
-                BarColumn,
-                DownloadColumn,
-                Progress,
-                TimeRemainingColumn,
-                TransferSpeedColumn,
-            )
-
-            columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-            console = Console(stderr=True)
-            self._bar = Progress(*columns, console=console, transient=True)
-            self._task = self._bar.add_task("reading", total=total)
-
-    def __enter__(self) -> Callable[[int], None]:
-        if self._bar is None:
-            return lambda _: None
-        self._bar.start()
-        return lambda size: self._bar.advance(self._task, size)
-
-    def __exit__(self, *exc: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-
-def _diagnosing(command: Callable[..., Any]) -> Callable[..., Any]:
-    for decorate in (
-        click.argument("paths", nargs=-1, required=True, type=click.Path(allow_dash=True)),
-        _config,
-        _format,
-        _checks,
-        click.option("--include", multiple=True, metavar="GLOB", help="Names of metric files."),
-        click.option("--exclude", multiple=True, metavar="GLOB", help="Names that are none."),
-        click.option("--run-config", type=click.Path(), help="The run's configuration file."),
-        click.option("--whole-file", is_flag=True, help="Take a file as one segment."),
-    ):
-        command = decorate(command)
-    return command
-
-
 def _diagnosing_settings(flags: dict[str, Any]) -> Settings:
     given = {
         "checks": flags["checks"],
@@ -222,7 +160,7 @@ def _diagnosing_settings(flags: dict[str, Any]) -> Settings:
 
 
 @main.command()
-@_diagnosing
+@options.diagnosing
 @click.option(
     "--fail-on",
     type=click.Choice([*SEVERITIES, "never"]),
@@ -256,7 +194,7 @@ def check(
 
 
 @main.command()
-@_diagnosing
+@options.diagnosing
 def replay(
     paths: tuple[str, ...], style: str, run_config: str | None, whole_file: bool, **flags: Any
 ) -> None:
@@ -283,8 +221,8 @@ def replay(
 
 
 @main.command()
-@_format
-@_checks
+@options.format
+@options.checks
 def checks(style: str, checks: str | None) -> None:
     """List the checks with their severities and thresholds."""
     from .report import checks_document, checks_table
@@ -298,7 +236,7 @@ def checks(style: str, checks: str | None) -> None:
 
 @main.command()
 @click.argument("category")
-@_format
+@options.format
 def explain(category: str, style: str) -> None:
     """Print the documentation of one check."""
     from .report import check_facts, explanation
@@ -315,8 +253,8 @@ def explain(category: str, style: str) -> None:
 
 
 @main.command()
-@_config
-@_format
+@options.config
+@options.format
 @click.option("--check", "only_check", is_flag=True, help="Only say whether they are valid.")
 def config(config_file: str | None, style: str, only_check: bool) -> None:
     """Show the effective settings, secrets hidden."""
@@ -332,8 +270,8 @@ def config(config_file: str | None, style: str, only_check: bool) -> None:
 
 
 @main.command("notify-test")
-@_config
-@_format
+@options.config
+@options.format
 @click.option("--webhook-url", metavar="URL", help="One more receiver.")
 def notify_test(config_file: str | None, style: str, webhook_url: str | None) -> None:
     """Send a test notice to every receiver and say what each answered."""

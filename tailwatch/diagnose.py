@@ -117,6 +117,8 @@ class Reading:
         try:
             with _open(target.path) as file:
                 self._feed(file, diagnosis, each)
+        except BrokenPipeError:
+            raise  # Not ours: whoever reads our output has gone.
         except OSError as error:
             return Trouble(target.path, error.strerror or "cannot be read")
         if not reader.is_metric:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,6 @@ from .dispatch import Dispatch
 from .errors import StateWriteError
 from .files import Files
 from .ports import (
-    WATCH_MODES,
     Clock,
     Commit,
     FindingRecord,
@@ -22,13 +20,12 @@ from .ports import (
     Inbox,
     Log,
     Publisher,
-    RunView,
     Scanner,
     Settled,
-    Snapshot,
     Store,
     Watcher,
 )
+from .shown import Shown
 from .tracked import Tracked
 
 TURN_S_MAX = 5.0
@@ -85,9 +82,7 @@ class Engine:
         )
         self._commit = Commit()
         self._changed: dict[str, Tracked] = {}
-        self._views: dict[str, RunView] = {}
-        self._totals: Counter[tuple[str, ...]] = Counter()
-        self._gauges: Counter[tuple[str, ...]] = Counter()
+        self._shown = Shown(world.publisher)
         self._overflows_seen = 0
         self._sweep_due_s = 0.0
         self._store_retry_s: float | None = None
@@ -102,7 +97,7 @@ class Engine:
         self._files.restore(restored.runs, clock.wall(), clock.monotonic())
         self._files.known_roots = set(restored.meta.get("roots", []))
         for key, value in restored.meta.get("totals", []):
-            self._totals[tuple(key)] = value
+            self._shown.totals[tuple(key)] = value
         if unknown := self._dispatch.restore(restored.outbox):
             self._world.log.warning("notices_for_unknown_receivers", notices=unknown)
         self._world.log.info(
@@ -111,8 +106,7 @@ class Engine:
             runs=len(restored.runs),
             unsent=len(restored.outbox),
         )
-        for tracked in self._files.all():
-            self._show(tracked)
+        self._shown.look(self._files.all(), {})
         self._publish()
 
     def run(self) -> None:
@@ -178,19 +172,18 @@ class Engine:
         if first and not any(True for _ in files.all()):
             world.log.info("no_metric_file_yet", hint="waiting for one to appear")
         for root, mode in world.watcher.tend(world.scanner.missing()).items():
-            for each in WATCH_MODES:
-                self._gauges["watch_mode", root, each] = int(mode == each)
+            self._shown.watch_mode(root, mode)
         overflows = world.watcher.overflows()
-        self._totals["watch_overflows",] += overflows - self._overflows_seen
+        self._shown.totals["watch_overflows",] += overflows - self._overflows_seen
         self._overflows_seen = overflows
         done_s = world.clock.monotonic()
         self._sweep_due_s = done_s + self._options.sweep_interval_s
-        self._took("sweep", done_s - monotonic_s)
+        self._shown.took("sweep", done_s - monotonic_s)
 
     # Findings.
 
     def _restarted(self, reason: str) -> None:
-        self._totals["restarts", reason] += 1
+        self._shown.totals["restarts", reason] += 1
 
     def _take(self, tracked: Tracked, transitions: list[Transition], now_s: float) -> None:
         """What a read or a rest gave: count it, and see who is to be told."""
@@ -198,9 +191,9 @@ class Engine:
         if tracked.name is None:
             return
         for reason, lines in tracked.reader.take_bad_lines().items():
-            self._totals["bad_lines", reason] += lines
+            self._shown.totals["bad_lines", reason] += lines
         for category, error in tracked.reader.monitor.take_errors():
-            self._totals["check_errors", category] += 1
+            self._shown.totals["check_errors", category] += 1
             self._world.log.error(
                 "check_quarantined", run=tracked.name, category=category, error=error
             )
@@ -241,7 +234,7 @@ class Engine:
     def _settle(self, settled: Settled, monotonic_s: float) -> None:
         outcome = settled.outcome
         delivery = self._dispatch.settle(settled, monotonic_s, self._commit)
-        self._totals["deliveries", settled.receiver, outcome.kind] += 1
+        self._shown.totals["deliveries", settled.receiver, outcome.kind] += 1
         log = self._world.log.info if outcome.kind == "delivered" else self._world.log.warning
         log(
             f"notice_{outcome.kind}",
@@ -260,8 +253,8 @@ class Engine:
         kept = bool(self._commit)
         if kept and not self._write(monotonic_s):
             return
-        for tracked in self._files.all() if everything else self._changed.values():
-            self._show(tracked)
+        files = self._files.all() if everything else self._changed.values()
+        self._shown.look(files, self._changed)
         self._changed = {}
         if kept or everything:
             self._publish()
@@ -269,44 +262,27 @@ class Engine:
 
     def _write(self, monotonic_s: float) -> bool:
         clock = self._world.clock
-        self._commit.meta["totals"] = [[list(k), v] for k, v in self._totals.items()]
+        self._commit.meta["totals"] = [[list(k), v] for k, v in self._shown.totals.items()]
         began_s = clock.monotonic()
         try:
             self._world.store.commit(self._commit)
         except StateWriteError as error:
-            self._totals["state_errors",] += 1
+            self._shown.totals["state_errors",] += 1
             if self._store_retry_s is None:
                 self._world.log.error("state_not_written", error=str(error))
             self._store_retry_s = monotonic_s + STORE_RETRY_S
             self._publish()  # The runs as last kept; only the count of errors is new.
             return False
-        self._took("commit", clock.monotonic() - began_s)
+        self._shown.took("commit", clock.monotonic() - began_s)
         self._commit = Commit()
         if self._store_retry_s is not None:
             self._world.log.info("state_written_again")
             self._store_retry_s = None
         return True
 
-    def _took(self, what: str, seconds: float) -> None:
-        self._gauges[f"{what}_seconds",] += seconds  # type: ignore[assignment]
-        self._gauges[f"{what}s",] += 1
-
-    def _show(self, tracked: Tracked) -> None:
-        if tracked.name is None:
-            return
-        state = "ended" if tracked.gone else "quiet" if tracked.at_rest else "active"
-        old = self._views.get(tracked.name)
-        same = old and (old.state, old.lag_bytes) == (state, tracked.lag_bytes)
-        if not same or tracked.path in self._changed:
-            self._views[tracked.name] = tracked.view(state)
-
     def _publish(self) -> None:
-        gauges = dict(self._gauges) | {("outbox_pending",): self._dispatch.pending()}
-        snapshot = Snapshot(
+        self._shown.publish(
             ready=self._files.swept,
-            runs=dict(self._views),
-            totals=dict(self._totals),
-            gauges=gauges,
-            outbox_oldest_s=self._dispatch.oldest_s(),
+            pending=self._dispatch.pending(),
+            oldest_s=self._dispatch.oldest_s(),
         )
-        self._world.publisher.publish(snapshot)

@@ -123,8 +123,10 @@ class Files:
                 continue
             for found in self.scanner.find(path):
                 if found.path not in self._files:
-                    self._discover(found, now_s, monotonic_s)
-                self._hinted[found.path] = None
+                    tracked = self._discover(found, now_s, monotonic_s)
+                    budget -= self._pump(tracked, now_s, monotonic_s)
+                else:  # A directory was named: its known files have hints of their own.
+                    self._hinted[found.path] = None
 
     def _pump(self, tracked: Tracked, now_s: float, monotonic_s: float) -> int:
         self._configure(tracked, monotonic_s)

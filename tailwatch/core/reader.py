@@ -14,7 +14,7 @@ from .monitor import RunMonitor
 from .rows import Row, parse_row
 
 SKIP_BYTES = 64 * 1024
-"""A file whose first whole lines, up to this size, hold no training field is no metric file."""
+"""A file without a training field in the lines that begin below this is no metric file."""
 
 
 class RunReader:
@@ -78,6 +78,9 @@ class RunReader:
         """Take in the next bytes of the file."""
         transitions: list[Transition] = []
         for line in self._lines.feed(chunk):
+            # Decided line by line, or what is skipped would depend on the chunks.
+            if not self.is_metric and line.offset >= SKIP_BYTES:
+                break
             transitions += self._take(line)
         return transitions
 

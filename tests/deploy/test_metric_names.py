@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tailwatch.core.findings import SEVERITIES
+from tailwatch.core.outbox import OUTCOMES
+from tailwatch.ports import WATCH_MODES
 from tests.deploy.metric_names import (
     load,
     names_in,
@@ -15,39 +18,15 @@ from tests.deploy.metric_names import (
     used_label_values,
     used_metric_names,
 )
+from tests.exported import exported_families
 
-EXPORTED = {
-    "anomaly_findings_total",
-    "anomaly_findings_active",
-    "anomaly_last_finding_timestamp_seconds",
-    "tailwatch_run_last_row_timestamp_seconds",
-    "tailwatch_run_last_step",
-    "tailwatch_run_loss",
-    "tailwatch_run_rows_total",
-    "tailwatch_run_lag_bytes",
-    "tailwatch_run_info",
-    "tailwatch_runs",
-    "tailwatch_bad_lines_total",
-    "tailwatch_check_errors_total",
-    "tailwatch_restarts_total",
-    "tailwatch_watch_mode",
-    "tailwatch_watch_overflows_total",
-    "tailwatch_sweep_duration_seconds",
-    "tailwatch_commit_duration_seconds",
-    "tailwatch_state_errors_total",
-    "tailwatch_outbox_pending",
-    "tailwatch_outbox_oldest_age_seconds",
-    "tailwatch_deliveries_total",
-    "tailwatch_series_dropped_total",
-    "tailwatch_config_reload_success",
-    "tailwatch_build_info",
-}
+EXPORTED = set(exported_families())
 
 # Labels whose values are a closed set, and the one target label that the rules name.
 CLOSED = {
-    "severity": {"critical", "warning", "info"},
-    "mode": {"events", "sweep", "missing"},
-    "outcome": {"delivered", "retried", "undeliverable"},
+    "severity": {severity.value for severity in SEVERITIES},
+    "mode": set(WATCH_MODES),
+    "outcome": set(OUTCOMES),
     "job": {"tailwatch"},
 }
 
