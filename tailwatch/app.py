@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from . import __version__
-from .config import Receiver, Settings
+from .board import Board
+from .config import Settings
+from .config_receivers import Receiver
 from .core.names import escape
 from .core.notices import Notice, utc
 from .core.outbox import Outcome
@@ -19,7 +21,6 @@ from .engine import Engine, Options, World
 from .errors import ConfigError
 from .ports import Log, ReceiverPolicy, Stop
 from .receivers import RENDERERS
-from .shell.board import Board
 from .shell.clock import SystemClock
 from .shell.courier import HttpCourier
 from .shell.exposition import Exposed, make_registry

@@ -7,15 +7,16 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from . import __version__, options
 from .checks import CATEGORIES, CHECKS
-from .config import SEVERITIES, Settings, load_settings, select_checks
-from .errors import ConfigError, InputError, StateUnusable, TailwatchError
+from .config import Settings, load_settings, select_checks
+from .config_receivers import SEVERITIES
+from .errors import ConfigError, StateUnusable, TailwatchError
 
 EXIT_FOUND = 1
 EXIT_USAGE = 2
@@ -115,39 +116,12 @@ def run(paths: tuple[str, ...], config_file: str | None, **flags: Any) -> None:
         raise
 
 
-def _read_all(
-    paths: Sequence[str],
-    settings: Settings,
-    run_config: str | None,
-    whole_file: bool,
-    each: Callable[[str, Any], None] | None = None,
-) -> tuple[list[Any], list[Any], bool]:
-    """Read every target. Returns diagnoses, troubles, and whether a named file was none."""
-    from .diagnose import Diagnosis, Reading, Target, Trouble, load_run_config, targets
-    from .shell.progress import progress
-
-    config = None
-    if run_config is not None:
-        config = load_run_config(run_config)
-        if config is None:
-            raise InputError(f"{run_config}: cannot be read as a run configuration")
-    found = list(targets(paths, settings))
-    troubles = [each for each in found if isinstance(each, Trouble)]
-    files = [each for each in found if isinstance(each, Target)]
-    diagnoses: list[Any] = []
-    refused = False
-    with progress(sum(file.size for file in files)) as advance:
-        reading = Reading(settings, config, whole_file=whole_file, progress=advance)
-        for file in files:
-            got = reading.read(file, each)
-            if isinstance(got, Diagnosis):
-                diagnoses.append(got)
-                refused = refused or bool(got.skipped and file.named)
-            else:
-                troubles.append(got)
+def _say_troubles(diagnoses: Sequence[Any], troubles: Sequence[Any]) -> None:
+    """Name what could not be read, and exit 2 if there was such, or a named file was skipped."""
     for trouble in troubles:
         click.echo(f"tailwatch: {_printable(trouble.path)}: {trouble.reason}", err=True)
-    return diagnoses, troubles, refused
+    if troubles or any(d.skipped and d.named for d in diagnoses):
+        sys.exit(EXIT_USAGE)
 
 
 def _diagnosing_settings(flags: dict[str, Any]) -> Settings:
@@ -177,17 +151,17 @@ def check(
     **flags: Any,
 ) -> None:
     """Diagnose the files in PATHs once, as they are. - is standard input."""
-    from .diagnose import check_document
+    from .diagnose import read_all
+    from .documents import check_document
     from .report import check_report
 
     settings = _diagnosing_settings(flags)
-    diagnoses, troubles, refused = _read_all(paths, settings, run_config, whole_file)
+    diagnoses, troubles = read_all(paths, settings, run_config, whole_file=whole_file)
     if style == "json":
         _echo_json(check_document(diagnoses, troubles))
     else:
-        click.echo(check_report(diagnoses, troubles))
-    if troubles or refused:
-        sys.exit(EXIT_USAGE)
+        click.echo(check_report(diagnoses))
+    _say_troubles(diagnoses, troubles)
     bad = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on != "never" else ()
     if any(f.severity.value in bad for d in diagnoses if not d.skipped for f in d.findings):
         sys.exit(EXIT_FOUND)
@@ -199,7 +173,8 @@ def replay(
     paths: tuple[str, ...], style: str, run_config: str | None, whole_file: bool, **flags: Any
 ) -> None:
     """Print every transition of the files in PATHs in order: what would have paged, and when."""
-    from .diagnose import transition_document
+    from .diagnose import read_all
+    from .documents import transition_document
     from .report import transition_line
 
     settings = _diagnosing_settings(flags)
@@ -210,14 +185,13 @@ def replay(
         else:
             click.echo(transition_line(run, transition))
 
-    diagnoses, troubles, refused = _read_all(paths, settings, run_config, whole_file, each)
+    diagnoses, troubles = read_all(paths, settings, run_config, whole_file=whole_file, each=each)
     for diagnosis in diagnoses:
         if diagnosis.skipped:
             click.echo(
                 f"tailwatch: {_printable(diagnosis.file)}: skipped: {diagnosis.skipped}", err=True
             )
-    if troubles or refused:
-        sys.exit(EXIT_USAGE)
+    _say_troubles(diagnoses, troubles)
 
 
 @main.command()
@@ -225,7 +199,8 @@ def replay(
 @options.checks
 def checks(style: str, checks: str | None) -> None:
     """List the checks with their severities and thresholds."""
-    from .report import checks_document, checks_table
+    from .documents import checks_document
+    from .report import checks_table
 
     chosen = select_checks(checks or "all")
     if style == "json":
@@ -239,7 +214,8 @@ def checks(style: str, checks: str | None) -> None:
 @options.format
 def explain(category: str, style: str) -> None:
     """Print the documentation of one check."""
-    from .report import check_facts, explanation
+    from .documents import check_facts
+    from .report import explanation
 
     if category not in CATEGORIES:
         select_checks(category)  # Names the nearest one.
@@ -258,7 +234,8 @@ def explain(category: str, style: str) -> None:
 @click.option("--check", "only_check", is_flag=True, help="Only say whether they are valid.")
 def config(config_file: str | None, style: str, only_check: bool) -> None:
     """Show the effective settings, secrets hidden."""
-    from .report import settings_document, settings_text
+    from .documents import settings_document
+    from .report import settings_text
 
     settings = load_settings({}, os.environ, config_file)
     if only_check:

@@ -13,36 +13,21 @@ from .config_file import (
     OWN_VARIABLES,
     Duration,
     FileSettings,
-    ReceiverSettings,
     convert,
     from_text,
     nearest,
+    one_of,
     put,
     read_file,
 )
+from .config_receivers import SINGLE_URLS, Receiver, read_receivers
 from .core.check import Check
 from .core.globs import PathFilter
-from .core.secret import Secret
 from .errors import ConfigError
-from .receivers import RENDERERS, type_of_url
-from .receivers.generic import signing_key
 
-DEFAULT_FILE = "/etc/tailwatch/tailwatch.toml"
-CREDENTIAL = "tailwatch.webhook_url"
-SEVERITIES = ("critical", "warning", "info")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
-@dataclass(frozen=True, slots=True)
-class Receiver:
-    """A webhook, ready to be used."""
-
-    name: str
-    type: str
-    url: Secret
-    secret: Secret | None
-    severities: frozenset[str]
-    send_resolved: bool
+DEFAULT_FILE = "/etc/tailwatch/tailwatch.toml"
+# Where a single URL may come from, in the words of a message about it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +80,7 @@ def load_settings(
     if source is None and os.path.exists(DEFAULT_FILE):
         source = DEFAULT_FILE
     merged: dict[str, Any] = {}
+    origins: dict[str, str] = {}
     if source is not None:
         merged = read_file(source)
         convert(merged, source)
@@ -102,12 +88,21 @@ def load_settings(
         if name.startswith("TAILWATCH_") and name not in OWN_VARIABLES:
             key = name.removeprefix("TAILWATCH_").lower().replace("__", ".")
             convert(put(merged, key, from_text(key, value, name)), name)
+            origins[key] = name
     for key, value in flags.items():
         if value is not None and key != "webhook_url":
             flag = "--" + key.rpartition(".")[2].replace("_", "-")
             convert(put(merged, key, value), flag)
+            origins[key] = flag
     settings = convert(merged, source or "settings")
-    return _settle(settings, source, environment, flags)
+    try:
+        return _settle(settings, source, environment, flags)
+    except ConfigError as error:
+        key, _, what = str(error).partition(": ")
+        if key in SINGLE_URLS:  # It is its own origin, and no key of the file.
+            raise
+        where = origins.get(key, source or "settings")
+        raise ConfigError(f"{where}: {key}: {what}") from None
 
 
 def seconds(value: Duration, key: str) -> float:
@@ -154,28 +149,24 @@ def _settle(
     environment: Mapping[str, str],
     flags: Mapping[str, Any],
 ) -> Settings:
-    where = source or "settings"
-    try:
-        return Settings(
-            source=source,
-            paths=tuple(raw.paths),
-            include=tuple(raw.include),
-            exclude=tuple(raw.exclude),
-            run_pattern=_pattern(raw.run_pattern),
-            checks=select_checks(raw.checks),
-            state_dir=os.path.abspath(raw.state_dir or _default_state_dir(environment)),
-            sweep_interval_s=_at_least(0.1, raw.sweep_interval, "sweep_interval"),
-            backfill_page_max_age_s=seconds(raw.backfill_page_max_age, "backfill_page_max_age"),
-            run_retention_s=seconds(raw.run_retention, "run_retention"),
-            max_exported_runs=int(_at_least(1, raw.max_exported_runs, "max_exported_runs")),
-            listen=raw.web.listen,
-            external_url=_http_url(raw.web.external_url, "web.external_url"),
-            log_level=_one_of(("debug", "info", "warning", "error"), raw.log.level, "log.level"),
-            log_format=_one_of(("auto", "console", "json"), raw.log.format, "log.format"),
-            receivers=_receivers(raw, environment, flags),
-        )
-    except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from None
+    return Settings(
+        source=source,
+        paths=tuple(raw.paths),
+        include=tuple(raw.include),
+        exclude=tuple(raw.exclude),
+        run_pattern=_pattern(raw.run_pattern),
+        checks=select_checks(raw.checks),
+        state_dir=os.path.abspath(raw.state_dir or _default_state_dir(environment)),
+        sweep_interval_s=_at_least(0.1, raw.sweep_interval, "sweep_interval"),
+        backfill_page_max_age_s=seconds(raw.backfill_page_max_age, "backfill_page_max_age"),
+        run_retention_s=seconds(raw.run_retention, "run_retention"),
+        max_exported_runs=_runs_max(raw.max_exported_runs),
+        listen=_address(raw.web.listen, "web.listen"),
+        external_url=_http_url(raw.web.external_url, "web.external_url"),
+        log_level=one_of(("debug", "info", "warning", "error"), raw.log.level, "log.level"),
+        log_format=one_of(("auto", "console", "json"), raw.log.format, "log.format"),
+        receivers=read_receivers(raw.receivers, environment, flags),
+    )
 
 
 def _default_state_dir(environment: Mapping[str, str]) -> str:
@@ -204,77 +195,19 @@ def _at_least(limit: float, value: Duration, key: str) -> float:
     return number
 
 
-def _one_of(choices: tuple[str, ...], value: str, key: str) -> str:
-    if value not in choices:
-        raise ConfigError(f"{key}: expected one of {', '.join(choices)}, got {value!r}")
+def _runs_max(value: int) -> int:
+    if not 1 <= value <= 1_000_000:
+        raise ConfigError(f"max_exported_runs: expected 1 to 1000000, got {value}")
     return value
+
+
+def _address(text: str, key: str) -> str:
+    if not re.fullmatch(r"[^\s/]*:[0-9]{1,5}", text):
+        raise ConfigError(f"{key}: expected HOST:PORT, got {text!r}")
+    return text
 
 
 def _http_url(text: str, key: str) -> str | None:
     if text and not re.match(r"https?://[^/\s]+", text):
         raise ConfigError(f"{key}: expected an http or https URL")
     return text or None
-
-
-def _receivers(
-    raw: FileSettings, environment: Mapping[str, str], flags: Mapping[str, Any]
-) -> tuple[Receiver, ...]:
-    listed = list(raw.receivers)
-    if url := flags.get("webhook_url") or environment.get("TAILWATCH_WEBHOOK_URL"):
-        listed.append(ReceiverSettings(name="webhook", url=url))
-    elif credentials := environment.get("CREDENTIALS_DIRECTORY"):
-        path = os.path.join(credentials, CREDENTIAL)
-        if os.path.exists(path):
-            listed.append(ReceiverSettings(name="webhook", url_file=path))
-    made: list[Receiver] = []
-    for number, each in enumerate(listed):
-        key = f"receivers[{number}]"
-        receiver = _receiver(each, key)
-        if receiver.name in {other.name for other in made}:
-            raise ConfigError(f"{key}.name: {receiver.name!r} is there twice")
-        made.append(receiver)
-    return tuple(made)
-
-
-def _receiver(raw: ReceiverSettings, key: str) -> Receiver:
-    url = _secret_text(raw.url, raw.url_file, f"{key}.url")
-    if url is None:
-        raise ConfigError(f"{key}: expected url or url_file")
-    # Nothing of the URL may be in the message: it is a secret.
-    if not re.fullmatch(r"https?://[^\s@/]+(/[^\s]*)?", url) or not url.isascii():
-        raise ConfigError(f"{key}.url: expected an http or https URL without user and password")
-    kind = raw.type or type_of_url(url)
-    if kind not in RENDERERS:
-        near = nearest(kind, list(RENDERERS))
-        raise ConfigError(f"{key}.type: unknown type {kind!r}{near}")
-    for severity in raw.severities:
-        _one_of(SEVERITIES, severity, f"{key}.severities")
-    secret = _secret_text(raw.secret, raw.secret_file, f"{key}.secret")
-    if secret is not None:
-        try:
-            signing_key(secret)
-        except ValueError as error:
-            raise ConfigError(f"{key}.secret: {error}") from None
-    return Receiver(
-        name=raw.name or kind,
-        type=kind,
-        url=Secret(url),
-        secret=Secret(secret) if secret else None,
-        severities=frozenset(raw.severities),
-        send_resolved=raw.send_resolved,
-    )
-
-
-def _secret_text(text: str, path: str, key: str) -> str | None:
-    if text and path:
-        raise ConfigError(f"{key}: give it or {key}_file, not both")
-    if not path:
-        return text or None
-    try:
-        with open(path, encoding="utf-8") as file:
-            found = file.read(8192).strip()
-    except (OSError, UnicodeDecodeError):
-        raise ConfigError(f"{key}_file: {path}: cannot be read") from None
-    if not found:
-        raise ConfigError(f"{key}_file: {path}: is empty")
-    return found

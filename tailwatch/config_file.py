@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from .core.names import escape
 from .errors import ConfigError
 
 OWN_VARIABLES = frozenset({"TAILWATCH_CONFIG", "TAILWATCH_WEBHOOK_URL"})
@@ -92,10 +93,10 @@ def _explain(text: str) -> str:
     """
     what, _, at = text.partition(" - at ")
     at = at.strip("`").removeprefix("$").removeprefix(".")
-    unknown = re.fullmatch(r"Object contains unknown field `(.*)`", what)
+    unknown = re.fullmatch(r"Object contains unknown field `(.*)`", what, re.DOTALL)
     if unknown is None:
         return f"{at or 'settings'}: {what[0].lower()}{what[1:]}".replace("`", "")
-    key = unknown.group(1)
+    key = escape(unknown.group(1))
     full = f"{at}.{key}" if at else key
     return f"{full}: unknown key{nearest(key, _keys_at(at), at)}"
 
@@ -140,3 +141,10 @@ def from_text(key: str, text: str, variable: str) -> Any:
     if annotation == "int" and re.fullmatch(r"[+-]?\d+", text):
         return int(text)
     return text
+
+
+def one_of(choices: tuple[str, ...], value: str, key: str) -> str:
+    """*value* if it is one of *choices*, else ConfigError."""
+    if value not in choices:
+        raise ConfigError(f"{key}: expected one of {', '.join(choices)}, got {value!r}")
+    return value

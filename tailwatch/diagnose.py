@@ -7,15 +7,16 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from .config import Settings
 from .core.check import RunConfig
-from .core.findings import SEVERITIES, Evidence, Finding, Transition, TransitionKind
-from .core.names import distinct_name, escape, run_name
-from .core.numbers import jsonable
+from .core.findings import Finding, Transition
+from .core.names import distinct_name, run_name
 from .core.reader import RunReader
+from .errors import InputError
 from .shell.follower import LocalFollower, read_run_config
+from .shell.progress import progress
 from .shell.scanner import DirectoryScanner
 
 CHUNK_BYTES = 256 * 1024
@@ -42,10 +43,17 @@ class Trouble(NamedTuple):
 
 @dataclass(slots=True)
 class Diagnosis:
-    """What was found in one file. *skipped*: why it is no metric file, if it is none."""
+    """
+    What was found in one file.
+
+    Attributes:
+        named: The caller gave the file by its name.
+        skipped: Why it is no metric file, if it is none.
+    """
 
     run: str
     file: str
+    named: bool
     reader: RunReader
     config: RunConfig | None
     transitions: list[Transition]
@@ -113,7 +121,7 @@ class Reading:
         if config is None and target.path != STDIN:
             config = LocalFollower().run_config(os.path.abspath(target.path))
         reader = RunReader(self._settings.checks, config, whole_file=self._whole_file)
-        diagnosis = Diagnosis(name, target.path, reader, config, [])
+        diagnosis = Diagnosis(name, target.path, target.named, reader, config, [])
         try:
             with _open(target.path) as file:
                 self._feed(file, diagnosis, each)
@@ -167,11 +175,6 @@ class Reading:
         return name
 
 
-def load_run_config(path: str) -> RunConfig | None:
-    """The run configuration in *path*; None if it cannot be read as one."""
-    return read_run_config(os.path.abspath(path))
-
-
 def _open(path: str) -> BinaryIO:
     if path == STDIN:
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
@@ -183,98 +186,36 @@ def _chunk(file: BinaryIO) -> bytes:
     return file.read(CHUNK_BYTES)
 
 
-# The documents that `--format json` prints.
+def read_all(
+    paths: Sequence[str],
+    settings: Settings,
+    run_config: str | None,
+    *,
+    whole_file: bool,
+    each: Callable[[str, Transition], None] | None = None,
+) -> tuple[list[Diagnosis], list[Trouble]]:
+    """
+    Read every file that *paths* mean, in order.
 
-
-def check_document(
-    diagnoses: Sequence[Diagnosis], troubles: Sequence[Trouble] = ()
-) -> dict[str, Any]:
-    """The one document of `tailwatch check --format json`."""
-    document: dict[str, Any] = {
-        "version": 1,
-        "runs": [_run_document(d) for d in diagnoses if not d.skipped],
-        "skipped": [{"file": escape(d.file), "reason": d.skipped} for d in diagnoses if d.skipped],
-    }
-    if troubles:
-        document["errors"] = [{"file": escape(t.path), "reason": t.reason} for t in troubles]
-    return document
-
-
-def _run_document(diagnosis: Diagnosis) -> dict[str, Any]:
-    reader, config = diagnosis.reader, diagnosis.config
-    last = reader.monitor.last
-    return {
-        "run": diagnosis.run,
-        "file": escape(diagnosis.file),
-        "rows": reader.rows,
-        "bad_lines": reader.bad_lines.total(),
-        "segments": reader.monitor.segment,
-        "first_step": reader.first_step,
-        "last_step": last.step if last else None,
-        "run_config": escape(config.source) if config and config.source else None,
-        "findings": [_finding_document(f) for f in ordered(diagnosis.findings)],
-        "history": _history(diagnosis.transitions),
-    }
-
-
-def ordered(findings: Sequence[Finding]) -> list[Finding]:
-    """Worst first; within a severity in the order of the checks."""
-    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
-
-
-def _finding_document(finding: Finding) -> dict[str, Any]:
-    return {
-        "category": finding.category,
-        "severity": finding.severity.value,
-        "message": finding.evidence.message,
-        "suggestion": finding.suggestion,
-        **_place(finding.evidence),
-        "evidence": {k: jsonable(v) for k, v in finding.evidence.values.items()},
-    }
-
-
-def _place(evidence: Evidence) -> dict[str, Any]:
-    mark = evidence.mark
-    return {
-        "step": mark.step if mark else None,
-        "row": mark.row if mark else None,
-        "offset": mark.offset if mark else None,
-    }
-
-
-def _history(transitions: Sequence[Transition]) -> list[dict[str, Any]]:
-    """What fired and resolved before the end, in the order in which it fired."""
-    entries: list[dict[str, Any]] = []
-    newest: dict[str, dict[str, Any]] = {}
-    for t in transitions:
-        if t.kind is TransitionKind.RESOLVED:
-            newest[t.category]["resolved_step"] = t.mark.step
-        elif t.continues:
-            newest[t.category].pop("resolved_step", None)
-        else:
-            newest[t.category] = {
-                "category": t.category,
-                "severity": t.severity.value,
-                "message": t.evidence.message,
-                "segment": t.segment,
-                "step": t.mark.step,
-                "row": t.mark.row,
-            }
-            entries.append(newest[t.category])
-    return [entry for entry in entries if "resolved_step" in entry]
-
-
-def transition_document(run: str, transition: Transition) -> dict[str, Any]:
-    """One line of `tailwatch replay --format json`."""
-    return {
-        "run": run,
-        "segment": transition.segment,
-        "category": transition.category,
-        "severity": transition.severity.value,
-        "transition": transition.kind.value,
-        "row": transition.mark.row,
-        "step": transition.mark.step,
-        "offset": transition.mark.offset,
-        "message": transition.evidence.message,
-        "continues": transition.continues,
-    }
+    Raises:
+        InputError: *run_config* names no readable run configuration.
+    """
+    config = None
+    if run_config is not None:
+        config = read_run_config(os.path.abspath(run_config))
+        if config is None:
+            raise InputError(f"{run_config}: cannot be read as a run configuration")
+    found = list(targets(paths, settings))
+    troubles = [one for one in found if isinstance(one, Trouble)]
+    diagnoses: list[Diagnosis] = []
+    with progress(sum(one.size for one in found if isinstance(one, Target))) as advance:
+        reading = Reading(settings, config, whole_file=whole_file, progress=advance)
+        for target in found:
+            if isinstance(target, Trouble):
+                continue
+            got = reading.read(target, each)
+            if isinstance(got, Trouble):
+                troubles.append(got)
+            else:
+                diagnoses.append(got)
+    return diagnoses, troubles

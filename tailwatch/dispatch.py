@@ -82,9 +82,11 @@ class Dispatch:
             self._outboxes[receiver].add(notice)
             commit.notices.append((receiver, notice))
 
-    def settle(self, settled: Settled, monotonic_s: float, commit: Commit) -> Delivery:
-        """Take in a courier's word; return the message it was about."""
-        outbox = self._outboxes[settled.receiver]
+    def settle(self, settled: Settled, monotonic_s: float, commit: Commit) -> Delivery | None:
+        """Take in a courier's word; return the message it was about, None if it is of no one's."""
+        outbox = self._outboxes.get(settled.receiver)
+        if outbox is None or not outbox.under_way:
+            return None  # A courier from before a reload.
         delivery = outbox.settle(settled.outcome, monotonic_s)
         if settled.outcome.kind != "retried":
             keys = [notice.key for notice in delivery.notices]

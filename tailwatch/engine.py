@@ -234,6 +234,8 @@ class Engine:
     def _settle(self, settled: Settled, monotonic_s: float) -> None:
         outcome = settled.outcome
         delivery = self._dispatch.settle(settled, monotonic_s, self._commit)
+        if delivery is None:
+            return
         self._shown.totals["deliveries", settled.receiver, outcome.kind] += 1
         log = self._world.log.info if outcome.kind == "delivered" else self._world.log.warning
         log(

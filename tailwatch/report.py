@@ -14,7 +14,8 @@ from .core.findings import Severity, Transition
 from .core.names import escape
 from .core.numbers import shown
 from .core.sparkline import sparkline
-from .diagnose import Diagnosis, Trouble, ordered
+from .diagnose import Diagnosis
+from .documents import ordered, settings_document
 
 _COLOURS = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
@@ -24,7 +25,7 @@ def severity_text(severity: Severity) -> str:
     return click.style(severity.value, fg=_COLOURS[severity], bold=severity is Severity.CRITICAL)
 
 
-def check_report(diagnoses: Sequence[Diagnosis], troubles: Sequence[Trouble]) -> str:
+def check_report(diagnoses: Sequence[Diagnosis]) -> str:
     """What `tailwatch check` prints."""
     lines: list[str] = []
     counts = dict.fromkeys(Severity, 0)
@@ -45,7 +46,6 @@ def check_report(diagnoses: Sequence[Diagnosis], troubles: Sequence[Trouble]) ->
             lines.append(f"skipped {escape(diagnosis.file)}: {diagnosis.skipped}")
     said = ", ".join(f"{count} {severity.value}" for severity, count in counts.items())
     lines.append(f"{_plural(len(runs), 'run')}: {said}")
-    del troubles  # They are errors, and go to standard error.
     return "\n".join(lines)
 
 
@@ -77,24 +77,6 @@ def transition_line(run: str, transition: Transition) -> str:
     )
 
 
-def checks_document(checks: Sequence[type[Check]]) -> dict[str, Any]:
-    """The document of `tailwatch checks --format json`."""
-    return {"version": 1, "checks": [check_facts(check) for check in checks]}
-
-
-def check_facts(check: type[Check]) -> dict[str, Any]:
-    """One check, as a row of the table."""
-    return {
-        "category": check.category,
-        "severity": check.severity.value,
-        "set": check.check_set,
-        "reads": list(check.reads),
-        "hold_rows": check.hold.rows,
-        "clear_rows": check.hold.clear_rows,
-        "thresholds": dict(check.thresholds),
-    }
-
-
 def checks_table(checks: Sequence[type[Check]]) -> str:
     """What `tailwatch checks` prints."""
     rows = [("CATEGORY", "SEVERITY", "HOLD", "CLEAR", "THRESHOLDS")]
@@ -122,36 +104,6 @@ def explanation(check: type[Check]) -> str:
         f"{check.category} ({check.severity.value})\n\n{doc}\n\n"
         f"What to do:\n    {check.suggestion}\n\nFires {fires}; resolves {ends}."
     )
-
-
-def settings_document(settings: Settings) -> dict[str, Any]:
-    """The effective settings; secrets are masked."""
-    return {
-        "source": settings.source,
-        "paths": list(settings.paths),
-        "include": list(settings.include),
-        "exclude": list(settings.exclude),
-        "run_pattern": settings.run_pattern.pattern if settings.run_pattern else "",
-        "checks": [check.category for check in settings.checks],
-        "state_dir": settings.state_dir,
-        "sweep_interval": settings.sweep_interval_s,
-        "backfill_page_max_age": settings.backfill_page_max_age_s,
-        "run_retention": settings.run_retention_s,
-        "max_exported_runs": settings.max_exported_runs,
-        "web": {"listen": settings.listen, "external_url": settings.external_url or ""},
-        "log": {"level": settings.log_level, "format": settings.log_format},
-        "receivers": [
-            {
-                "name": receiver.name,
-                "type": receiver.type,
-                "url": str(receiver.url),
-                "secret": str(receiver.secret) if receiver.secret else "",
-                "severities": sorted(receiver.severities),
-                "send_resolved": receiver.send_resolved,
-            }
-            for receiver in settings.receivers
-        ],
-    }
 
 
 def settings_text(settings: Settings) -> str:

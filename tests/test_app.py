@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tailwatch.app import Daemon, attempt_test
-from tailwatch.config import Receiver, Settings, load_settings
+from tailwatch.config import Settings, load_settings
+from tailwatch.config_receivers import Receiver
 from tailwatch.core.secret import Secret
 from tailwatch.errors import ConfigError, StateUnusable
 

@@ -232,7 +232,7 @@ def test_our_own_bug_shows_no_traceback(runs: Path, monkeypatch: pytest.MonkeyPa
     def broken(*args: Any) -> None:
         raise KeyError("a secret value")
 
-    monkeypatch.setattr("tailwatch.diagnose.check_document", broken)
+    monkeypatch.setattr("tailwatch.documents.check_document", broken)
     result = invoke("check", "--format", "json", str(runs), code=70)
 
     assert "internal error, please report it: KeyError at test_cli.py:" in result.stderr

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tailwatch.config import Settings, load_settings
-from tailwatch.diagnose import Diagnosis, Reading, Target, Trouble, check_document, targets
+from tailwatch.diagnose import Diagnosis, Reading, Target, Trouble, targets
+from tailwatch.documents import check_document
 
 from .e2e.daemon import row, write
 

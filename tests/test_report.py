@@ -7,7 +7,8 @@ import os
 
 from tailwatch.checks import CHECKS
 from tailwatch.config import load_settings
-from tailwatch.report import check_facts, checks_table, explanation, settings_document
+from tailwatch.documents import check_facts, settings_document
+from tailwatch.report import checks_table, explanation
 
 
 def test_the_table_has_a_line_for_each_check() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from ..core.check import Check, RunConfig, mark
 from ..core.findings import Evidence, Hold, Mark, Severity
-from ..core.numbers import shown
+from ..core.numbers import jsonable, number, shown
 from ..core.rows import Row
 
 LIMIT = 0.005
@@ -69,4 +69,9 @@ class LrTooHigh(Check):
         )
 
     def to_state(self) -> dict[str, Any]:
-        return dict(self.__dict__)
+        # A configuration may hold Infinity; the state is to be plain JSON.
+        return self.__dict__ | {"learning_rate": jsonable(self.learning_rate)}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        return super().from_state(state | {"learning_rate": number(state["learning_rate"])})

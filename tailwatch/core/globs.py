@@ -30,13 +30,32 @@ def translate(pattern: str) -> str:
             out, i = out + r"[^/]*", i + 1
         elif pattern[i] == "?":
             out, i = out + r"[^/]", i + 1
-        elif pattern[i] == "[" and (end := pattern.find("]", i + 2)) > 0:
-            body = pattern[i + 1 : end].replace("\\", "\\\\").replace("[", "\\[")
-            body = f"^{body[1:]}" if body[0] == "!" else body
-            out, i = out + f"[{body}]", end + 1
+        elif pattern[i] == "[" and (end := _set_end(pattern, i)) > 0:
+            out, i = out + _set(pattern[i + 1 : end]), end + 1
         else:
             out, i = out + re.escape(pattern[i]), i + 1
     return f"(?s:{out})\\Z"
+
+
+def _set_end(pattern: str, start: int) -> int:
+    # A `]` that comes first is a member of the set.
+    return pattern.find("]", start + (3 if pattern.startswith("[!", start) else 2))
+
+
+def _set(body: str) -> str:
+    """The inside of a `[...]` as an expression for one character, which is never a `/`."""
+    negated = body.startswith("!")
+    out, i = "", int(negated)
+    while i < len(body):
+        if i + 2 < len(body) and body[i + 1] == "-":
+            low, high, i = body[i], body[i + 2], i + 3
+            # A range that runs backwards holds nothing; `re` would call it an error.
+            out += f"{re.escape(low)}-{re.escape(high)}" if low <= high else ""
+        else:
+            out, i = out + re.escape(body[i]), i + 1
+    if not out:
+        return "[^/]" if negated else "(?!)"
+    return f"(?!/)[{'^' if negated else ''}{out}]"
 
 
 class PathFilter:

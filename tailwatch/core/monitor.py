@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..errors import StateOutdated
@@ -206,6 +206,7 @@ class RunMonitor:
     def to_state(self) -> dict[str, Any]:
         """What to keep across a restart."""
         return {
+            "config": asdict(self._config),
             "segment": self.segment,
             "last": self.last,
             "recent": list(self.recent),
@@ -225,7 +226,9 @@ class RunMonitor:
             StateOutdated: The state is of other checks or of another version of
                 one: the caller reads the run again from its first byte.
         """
-        monitor = cls(checks, config, whole_file=state["tracker"] is None)
+        # Kept, since a segment that begins before the file is looked at again needs it.
+        kept = config or RunConfig(**state["config"])
+        monitor = cls(checks, kept, whole_file=state["tracker"] is None)
         if state["tracker"] is not None:
             monitor._tracker = SegmentTracker(**state["tracker"])
         monitor.segment = state["segment"]

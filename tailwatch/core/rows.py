@@ -121,18 +121,17 @@ def _whole(step: float) -> int | float:
 def _timestamp(raw: object, values: dict[str, float]) -> float | None:
     """Unix seconds of a row's own timestamp: a number of seconds, or ISO 8601 text."""
     seconds = values.pop("timestamp", None)
-    if seconds is not None:
-        # Durations and milliseconds are common under the same keys: 2001 to 2096 only.
-        return seconds if 1e9 < seconds < 4e9 else None
-    if not isinstance(raw, str) or len(raw) > 40:
+    if seconds is None and isinstance(raw, str):
+        seconds = _iso_seconds(raw)
+    # Durations and milliseconds are common under the same keys: 2001 to 2096 only.
+    return seconds if seconds is not None and 1e9 < seconds < 4e9 else None
+
+
+def _iso_seconds(text: str) -> float | None:
+    if len(text) > 40:
         return None
     try:
-        moment = datetime.fromisoformat(raw)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    try:
-        return moment.timestamp()
-    except (OverflowError, ValueError):
-        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

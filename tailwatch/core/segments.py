@@ -52,7 +52,6 @@ class SegmentTracker:
         self.rows += 1
         if "loss" in row.values:
             if not self.seen_loss:
-                # Steps before the first loss may have been of another kind.
                 self.first_step = self.last_step = None
             self.seen_loss = True
         if self._drives(row):
@@ -74,7 +73,11 @@ class SegmentTracker:
                 return Course.SAME
             goes_on = row.has_step and self.last_step is not None and row.step > self.last_step
             return Course.RESUMED if goes_on else Course.NEW_SEGMENT
-        if not self._drives(row) or self.last_step is None or row.step >= self.last_step:
+        # Steps before the first loss may have been of another kind.
+        first_loss = "loss" in row.values and not self.seen_loss
+        if first_loss or not self._drives(row) or self.last_step is None:
+            return Course.SAME
+        if row.step >= self.last_step:
             return Course.SAME
         assert self.first_step is not None
         if row.step <= self.first_step and self.rows >= SEGMENT_ROWS_MIN:

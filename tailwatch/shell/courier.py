@@ -6,6 +6,7 @@ import contextlib
 import email.utils
 import http.client
 import queue
+import re
 import socket
 import ssl
 import threading
@@ -56,6 +57,7 @@ class HttpCourier:
         self._render = render
         self._settled = settled
         self._timeout_s = timeout_s
+        self._closed = False
         self._queue: queue.SimpleQueue[tuple[str, Sequence[Notice]] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=f"courier-{receiver}", daemon=True)
         self._thread.start()
@@ -65,12 +67,16 @@ class HttpCourier:
         self._queue.put((key, notices))
 
     def close(self) -> None:
-        """Send nothing more. An attempt under way is left to its time limit."""
+        """Send nothing more. An attempt under way is left to its time limit, unheard."""
+        self._closed = True
         self._queue.put(None)
 
     def _run(self) -> None:
         while (item := self._queue.get()) is not None:
-            self._settled(Settled(self._receiver, self.attempt(*item)))
+            outcome = self.attempt(*item)
+            # After a reload the next engine must not hear of what it did not send.
+            if not self._closed:
+                self._settled(Settled(self._receiver, outcome))
 
     def attempt(self, key: str, notices: Sequence[Notice]) -> Outcome:
         """Send once, now."""
@@ -95,7 +101,9 @@ class HttpCourier:
             )
             with _opener(deadline).open(request, timeout=self._timeout_s) as response:
                 # The answer says nothing we need; reading some lets the peer finish.
-                response.read(ANSWER_BYTES_MAX)
+                # A body that breaks off changes nothing: the status has settled it.
+                with contextlib.suppress(Exception):
+                    response.read(ANSWER_BYTES_MAX)
                 after_s = _retry_after_s(response.headers.get("Retry-After"), now_s)
                 return judge(response.status, after_s)
 
@@ -112,15 +120,19 @@ class _Deadline:
         self._timer = threading.Timer(seconds, self._end)
         self._timer.daemon = True
         self._sockets: list[socket.socket] = []
+        self._over = threading.Event()
 
     def create_connection(self, *args: Any, **kwargs: Any) -> socket.socket:
         """Like `socket.create_connection`, and remembers the socket."""
         connection = socket.create_connection(*args, **kwargs)
         # TLS detaches the plain socket; a duplicate still reaches the connection.
         self._sockets.append(connection.dup())
+        if self._over.is_set():  # Name look-up and connecting took all of the time.
+            self._end()
         return connection
 
     def _end(self) -> None:
+        self._over.set()
         for each in self._sockets:
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -166,11 +178,11 @@ def _retry_after_s(text: str | None, now_s: float) -> float:
     """Retry-After as seconds from now: a number, or an HTTP date."""
     if not text:
         return 0.0
-    if text.strip().isdigit():
+    if re.fullmatch(r"[0-9]+", text.strip()):
         return float(text.strip()[:9])
     try:
         return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - now_s)
-    except (ValueError, OverflowError):
+    except Exception:  # What a stranger wrote: its parser raises more kinds than it says.
         return 0.0
 
 

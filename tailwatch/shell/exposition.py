@@ -17,12 +17,12 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from .. import __version__
+from ..board import Board
 from ..core.cursor import RESTART_REASONS
 from ..core.names import escape
 from ..core.outbox import OUTCOMES
 from ..core.rows import BAD_LINE_REASONS
 from ..ports import RUN_STATES, RunView, Snapshot
-from .board import Board
 
 _FINDING = ("run", "category", "severity")
 
@@ -130,83 +130,76 @@ class SnapshotCollector(Collector):
         yield from (family for family, _ in numbers)
 
     def _health(self, snapshot: Snapshot, now_s: float) -> Iterator[Metric]:
-        totals, gauges = snapshot.totals, snapshot.gauges
         states = [run.state for run in snapshot.runs.values()]
         yield _family(
             GaugeMetricFamily("tailwatch_runs", "Runs known, by state.", labels=("state",)),
             (((state,), states.count(state)) for state in RUN_STATES),
         )
-        counters: list[tuple[str, str, tuple[str, ...], list[tuple[str, ...]]]] = [
-            ("bad_lines", "Lines that were no row.", ("reason",), _each(BAD_LINE_REASONS)),
-            (
-                "check_errors",
-                "Checks that raised and were taken out of a run.",
-                ("category",),
-                _each(category for category, _ in self._exposed.categories),
-            ),
-            (
-                "restarts",
-                "Files that were read again from byte 0.",
-                ("reason",),
-                _each(RESTART_REASONS),
-            ),
-            ("watch_overflows", "Times that file events were lost.", (), [()]),
-            ("state_errors", "Commits that failed and were tried again.", (), [()]),
-            (
-                "deliveries",
-                "Attempts to deliver a message.",
-                ("receiver", "outcome"),
-                [(r, o) for r in self._exposed.receivers for o in OUTCOMES],
-            ),
-        ]
-        for name, text, labels, values in counters:
+        for name, text, labels, values in self._counters():
             yield _family(
                 CounterMetricFamily(f"tailwatch_{name}", text, labels=labels),
-                ((value, totals.get((name, *value), 0)) for value in values),
+                ((value, snapshot.totals.get((name, *value), 0)) for value in values),
             )
+        text = "1 for the way a path is watched."
         yield _family(
-            GaugeMetricFamily(
-                "tailwatch_watch_mode", "1 for the way a path is watched.", labels=("root", "mode")
-            ),
+            GaugeMetricFamily("tailwatch_watch_mode", text, labels=("root", "mode")),
             (
                 ((escape(key[1]), key[2]), value)
-                for key, value in gauges.items()
+                for key, value in snapshot.gauges.items()
                 if key[0] == "watch_mode"
             ),
         )
-        for name, text in (
-            ("sweep", "Looks at every file."),
-            ("commit", "Transactions of the state on disk."),
-        ):
-            family = SummaryMetricFamily(f"tailwatch_{name}_duration_seconds", text)
-            family.add_metric(
-                [], int(gauges.get((f"{name}s",), 0)), gauges.get((f"{name}_seconds",), 0)
-            )
-            yield family
-        oldest_s = snapshot.outbox_oldest_s
-        for name, text, value in (
-            ("outbox_pending", "Notices not delivered yet.", gauges.get(("outbox_pending",), 0)),
-            (
-                "outbox_oldest_age_seconds",
-                "Age of the oldest notice not delivered yet.",
-                0.0 if oldest_s is None else max(0.0, now_s - oldest_s),
-            ),
-            (
-                "config_reload_success",
-                "1 if the last reading of the settings worked.",
-                int(self._exposed.reload_ok()),
-            ),
-        ):
-            yield GaugeMetricFamily(f"tailwatch_{name}", text, value=value)
-        dropped = sum(self._dropped.values())
-        text = "Series left out because there are too many runs."
-        yield CounterMetricFamily("tailwatch_series_dropped", text, value=dropped)
+        yield from self._durations(snapshot)
+        yield from self._singles(snapshot, now_s)
         yield _family(
             GaugeMetricFamily(
                 "tailwatch_build_info", "1; the version.", labels=("version", "python")
             ),
             [((__version__, platform.python_version()), 1)],
         )
+
+    def _counters(self) -> list[tuple[str, str, tuple[str, ...], list[tuple[str, ...]]]]:
+        """Name, help, labels, and every value that the labels can have: all are there at 0."""
+        categories = _each(category for category, _ in self._exposed.categories)
+        outcomes: list[tuple[str, ...]] = [
+            (r, o) for r in self._exposed.receivers for o in OUTCOMES
+        ]
+        taken_out = "Checks that raised and were taken out of a run."
+        again = "Files that were read again from byte 0."
+        return [
+            ("bad_lines", "Lines that were no row.", ("reason",), _each(BAD_LINE_REASONS)),
+            ("check_errors", taken_out, ("category",), categories),
+            ("restarts", again, ("reason",), _each(RESTART_REASONS)),
+            ("watch_overflows", "Times that file events were lost.", (), [()]),
+            ("state_errors", "Commits that failed and were tried again.", (), [()]),
+            ("deliveries", "Attempts to deliver a message.", ("receiver", "outcome"), outcomes),
+        ]
+
+    @staticmethod
+    def _durations(snapshot: Snapshot) -> Iterator[Metric]:
+        for name, text in (
+            ("sweep", "Looks at every file."),
+            ("commit", "Transactions of the state on disk."),
+        ):
+            family = SummaryMetricFamily(f"tailwatch_{name}_duration_seconds", text)
+            count = int(snapshot.gauges.get((f"{name}s",), 0))
+            family.add_metric([], count, snapshot.gauges.get((f"{name}_seconds",), 0))
+            yield family
+
+    def _singles(self, snapshot: Snapshot, now_s: float) -> Iterator[Metric]:
+        oldest_s = snapshot.outbox_oldest_s
+        age_s = 0.0 if oldest_s is None else max(0.0, now_s - oldest_s)
+        pending = snapshot.gauges.get(("outbox_pending",), 0)
+        reload_ok = int(self._exposed.reload_ok())
+        for name, text, value in (
+            ("outbox_pending", "Notices not delivered yet.", pending),
+            ("outbox_oldest_age_seconds", "Age of the oldest notice not delivered yet.", age_s),
+            ("config_reload_success", "1 if the last reading of the settings worked.", reload_ok),
+        ):
+            yield GaugeMetricFamily(f"tailwatch_{name}", text, value=value)
+        dropped = sum(self._dropped.values())
+        text = "Series left out because there are too many runs."
+        yield CounterMetricFamily("tailwatch_series_dropped", text, value=dropped)
 
 
 def make_registry(board: Board, exposed: Exposed, wall: Callable[[], float]) -> CollectorRegistry:

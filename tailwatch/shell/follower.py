@@ -77,18 +77,20 @@ def read_run_config(path: str) -> RunConfig | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    with os.fdopen(descriptor, "rb") as file:
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return None
-            data = file.read(CONFIG_BYTES_MAX + 1)
-            if len(data) > CONFIG_BYTES_MAX:
-                return None
-            text = data.decode("utf-8-sig")
-            is_json = path.endswith(".json")
-            config = json.loads(text) if is_json else yaml.load(text, Loader=_YAML_LOADER)
-        except (OSError, ValueError, RecursionError, yaml.YAMLError):
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(CONFIG_BYTES_MAX + 1)
+        if len(data) > CONFIG_BYTES_MAX:
+            return None
+        text = data.decode("utf-8-sig")
+        is_json = path.endswith(".json")
+        config = json.loads(text) if is_json else yaml.load(text, Loader=_YAML_LOADER)
+    except Exception:  # PyYAML leaks KeyError, IndexError and more for a bad `!!int ''`.
+        return None
+    finally:
+        os.close(descriptor)
     if not isinstance(config, dict):
         return None
     return RunConfig(configured_learning_rate(config), path)

@@ -37,7 +37,8 @@ class ThreadInbox:
 
     def sweep(self) -> None:
         """Hints may have been lost."""
-        self._sweep = True
+        with self._lock:  # Or `take` could clear it unseen.
+            self._sweep = True
         self._ring()
 
     def post(self, message: Settled | Stop) -> None:

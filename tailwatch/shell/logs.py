@@ -15,7 +15,8 @@ from ..ports import Log
 
 LEVELS = ("debug", "info", "warning", "error")
 # journald reads the priority from the front of a line (sd-daemon(3)).
-_PRIORITIES = {"debug": "<7>", "info": "<6>", "warning": "<4>", "error": "<3>"}
+_PRIORITIES = {"debug": "<7>", "info": "<6>", "warning": "<4>", "error": "<3>", "critical": "<2>"}
+_json = structlog.processors.JSONRenderer(ensure_ascii=True)
 
 
 def configure_logs(level: str, style: str, stream: TextIO | None = None) -> Log:
@@ -30,6 +31,7 @@ def configure_logs(level: str, style: str, stream: TextIO | None = None) -> Log:
     stream = stream or sys.stderr
     console = style == "console" or (style == "auto" and stream.isatty())
     handler = logging.StreamHandler(stream)
+    handler.setLevel(level.upper())
     shared: list[Any] = [
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -45,10 +47,7 @@ def configure_logs(level: str, style: str, stream: TextIO | None = None) -> Log:
         )
         last = [renderer]
     else:
-        last += [structlog.processors.JSONRenderer(ensure_ascii=True)]
-        if "JOURNAL_STREAM" in os.environ:
-            last += [_Prioritised()]
-            shared.insert(1, _remember_level)
+        last += [_prioritised if "JOURNAL_STREAM" in os.environ else _json]
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
@@ -58,8 +57,9 @@ def configure_logs(level: str, style: str, stream: TextIO | None = None) -> Log:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    # Its debug level is a line an event: of no use, and without bound.
-    logging.getLogger("watchdog").setLevel(max(logging.WARNING, root.level))
+    # Its debug level is a line an event: of no use, and without bound. Its warnings
+    # tell of lost events and are listened for, whatever is shown.
+    logging.getLogger("watchdog").setLevel(logging.WARNING)
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
@@ -73,20 +73,21 @@ def configure_logs(level: str, style: str, stream: TextIO | None = None) -> Log:
 def _finite(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """A bare NaN is no JSON."""
     for key, value in event.items():
-        if isinstance(value, float) and not math.isfinite(value):
-            event[key] = str(value)
+        event[key] = _spelt(value)
     return event
 
 
-def _remember_level(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    _Prioritised.level = str(event.get("level", "info"))
-    return event
+def _spelt(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _spelt(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_spelt(each) for each in value]
+    return value
 
 
-class _Prioritised:
-    """Puts the priority before the line."""
-
-    level = "info"
-
-    def __call__(self, _: Any, __: str, rendered: str) -> str:
-        return _PRIORITIES.get(self.level, "<6>") + rendered
+def _prioritised(log: Any, name: str, event: MutableMapping[str, Any]) -> str:
+    """A line of JSON with its priority in front."""
+    priority = _PRIORITIES.get(str(event.get("level")), "<6>")
+    return f"{priority}{_json(log, name, event)!s}"

@@ -48,8 +48,10 @@ class DirectoryScanner:
     def find(self, path: str) -> Iterator[FoundFile]:
         """The matching files at or below *path*, which is a hint from the watcher."""
         for root in self._roots:
-            if path == root or path.startswith(root.rstrip("/") + "/"):
-                yield from self._at(path, root)
+            below = path == root or path.startswith(root.rstrip("/") + "/")
+            # A file may be no match below one root and be named itself as another.
+            if below and (found := list(self._at(path, root))):
+                yield from found
                 return
 
     def _under(self, root: str) -> Iterator[FoundFile]:
@@ -86,16 +88,18 @@ class DirectoryScanner:
                 entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
             except OSError:
                 continue  # Unreadable or just removed: the others are not its business.
+            below: list[str] = []
             for entry in entries:
                 try:
                     if entry.is_dir(follow_symlinks=False):
-                        stack.append(entry.path)
+                        below.append(entry.path)
                     elif self._wanted(entry.path[prefix:]) and entry.is_file(
                         follow_symlinks=False
                     ):
                         yield _found(entry.path, root, entry.stat(follow_symlinks=False))
                 except OSError:
                     continue
+            stack.extend(reversed(below))
 
 
 def _found(path: str, root: str | None, info: os.stat_result) -> FoundFile:

@@ -8,13 +8,11 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable
-from typing import Any
-
-import msgspec
 
 from ..core.notices import Notice
 from ..core.numbers import jsonable
 from ..errors import StateUnusable, StateWriteError
+from ..packing import pack, unpack
 from ..ports import Commit, Log, OutboxRow, Restored, RunRecord
 
 # "TLWT": tells our database from a foreign one of the same name.
@@ -22,9 +20,9 @@ APPLICATION_ID = 0x544C5754
 BUSY_MS = 2000
 FINDINGS_MAX = 100_000
 SETTLED_MAX = 10_000
-
-_pack = msgspec.msgpack.encode
-_unpack: Callable[[bytes], Any] = msgspec.msgpack.decode
+# Permission, locked, memory, read-only, input/output, full, cannot open (the codes of SQLite):
+# what is there may be whole.
+_PASSING = frozenset({3, 5, 6, 7, 8, 10, 13, 14})
 
 
 def _first(connection: sqlite3.Connection) -> None:
@@ -101,10 +99,11 @@ class SqliteStore:
             # Locked, no space, no permission: the content may be fine.
             raise StateUnusable(f"state file {self._path!r} cannot be used: {error}") from None
         except sqlite3.DatabaseError as error:
-            self._set_aside(str(error))
+            reason = str(error)
         try:
+            self._set_aside(reason)
             return self._connect()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise StateUnusable(f"state file {self._path!r} cannot be used: {error}") from None
 
     def _connect(self) -> sqlite3.Connection:
@@ -127,7 +126,7 @@ class SqliteStore:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         ours = connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
         tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if tables and not ours:
+        if tables and not (ours and version):
             raise sqlite3.DatabaseError("it is not a database of tailwatch")
         if version > len(MIGRATIONS):
             raise StateUnusable(
@@ -149,7 +148,11 @@ class SqliteStore:
 
     def _set_aside(self, reason: str) -> None:
         """Keep a broken database for those who want to look; start anew without it."""
-        target = f"{self._path}.broken-{int(time.time())}"
+        target = first = f"{self._path}.broken-{int(time.time())}"
+        number = 1
+        while os.path.lexists(target):
+            number += 1
+            target = f"{first}-{number}"
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
                 os.replace(self._path + suffix, target + suffix)
@@ -160,7 +163,10 @@ class SqliteStore:
         """Everything that is kept; a database that turns out broken is set aside."""
         try:
             return self._load()
-        except (sqlite3.Error, msgspec.DecodeError, KeyError, TypeError) as error:
+        except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _PASSING:
+                reason = f"state file {self._path!r} cannot be read: {error}"
+                raise StateUnusable(reason) from None
             self._connection.close()
             self._set_aside(str(error))
             self._connection = self._open()
@@ -169,17 +175,17 @@ class SqliteStore:
     def _load(self) -> Restored:
         run = self._connection.execute
         runs = [
-            RunRecord(os.fsdecode(path), name, root and os.fsdecode(root), _unpack(state))
+            RunRecord(os.fsdecode(path), name, root and os.fsdecode(root), unpack(state))
             for path, name, root, state in run("SELECT path, name, root, state FROM runs")
         ]
         outbox = [
-            OutboxRow(receiver, Notice(key, kind, time_s, _unpack(data)), digest)
+            OutboxRow(receiver, Notice(key, kind, time_s, unpack(data)), digest)
             for receiver, key, kind, time_s, data, digest in run(
                 "SELECT receiver, key, type, time_s, data, digest FROM outbox"
                 " WHERE state = 'pending' ORDER BY id"
             )
         ]
-        meta = {key: _unpack(value) for key, value in run("SELECT key, value FROM meta")}
+        meta = {key: unpack(value) for key, value in run("SELECT key, value FROM meta")}
         return Restored(fresh=not meta, runs=runs, outbox=outbox, meta=meta)
 
     def commit(self, commit: Commit) -> None:
@@ -193,10 +199,12 @@ class SqliteStore:
             self._connection.execute("BEGIN IMMEDIATE")
             self._write(commit)
             self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except BaseException as error:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
-            raise StateWriteError(str(error)) from None
+            if isinstance(error, sqlite3.Error):
+                raise StateWriteError(str(error)) from None
+            raise
 
     def _write(self, commit: Commit) -> None:
         many = self._connection.executemany
@@ -204,7 +212,7 @@ class SqliteStore:
             "INSERT INTO runs (path, name, root, state) VALUES (?, ?, ?, ?)"
             " ON CONFLICT (path) DO UPDATE SET state = excluded.state",
             (
-                (os.fsencode(r.path), r.name, r.root and os.fsencode(r.root), _pack(r.state))
+                (os.fsencode(r.path), r.name, r.root and os.fsencode(r.root), pack(r.state))
                 for r in commit.runs.values()
             ),
         )
@@ -214,7 +222,7 @@ class SqliteStore:
             self._connection.execute(
                 "INSERT OR IGNORE INTO outbox (receiver, key, type, time_s, data, state)"
                 " VALUES (?, ?, ?, ?, ?, 'pending')",
-                (receiver, notice.key, notice.type, notice.time_s, _pack(notice.data)),
+                (receiver, notice.key, notice.type, notice.time_s, pack(notice.data)),
             )
         for receiver, digest, keys in commit.digests:
             many(
@@ -236,7 +244,7 @@ class SqliteStore:
             )
         many(
             "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
-            ((key, _pack(value)) for key, value in commit.meta.items()),
+            ((key, pack(value)) for key, value in commit.meta.items()),
         )
 
     def _write_findings(self, commit: Commit) -> None:
@@ -249,7 +257,7 @@ class SqliteStore:
                 (
                     *(run, t.segment, t.category, t.severity.value, t.kind.value, t.continues),
                     *(time_s, t.mark.row, t.mark.step, t.mark.offset),
-                    *(t.evidence.message, t.suggestion, _pack(values)),
+                    *(t.evidence.message, t.suggestion, pack(values)),
                 ),
             )
         self._connection.execute(

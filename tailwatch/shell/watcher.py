@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -112,10 +113,13 @@ class DirectoryWatcher:
         return observer.is_alive()
 
     def _start(self) -> None:
+        # A race of watchdog's own with directories that are made quickly, and harmless;
+        # raised as an error (`python -W error`) it would kill its reading thread unseen.
+        warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
         try:
             self._observer = Observer()
             self._observer.start()
-        except OSError:  # No inotify instance to be had: the sweep alone must do.
+        except (OSError, RuntimeError):  # No inotify instance, no thread: the sweep must do.
             self._observer = None
 
     def _tend(self, root: str) -> bool:
@@ -137,7 +141,7 @@ class DirectoryWatcher:
             watch = self._observer.schedule(
                 self._handler, directory, recursive=directory == root, event_filter=EVENTS
             )
-        except (OSError, KeyError):
+        except (OSError, KeyError, RuntimeError):
             return False
         self._watches[root] = _Watch(watch, identity)
         self._hints.sweep()  # What came before the watch stood has made no event.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import socketserver
 import threading
 from collections.abc import Callable
 from html import escape as html_escape
@@ -14,8 +15,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from .. import __version__
+from ..board import Board
 from ..errors import ConfigError
-from .board import Board
 
 REQUEST_TIMEOUT_S = 10.0
 BEAT_AGE_MAX_S = 60.0
@@ -137,6 +138,8 @@ class WebServer:
             ) from None
         except OverflowError:
             raise ConfigError(f"cannot listen on {listen}: the port is out of range") from None
+        except (UnicodeError, ValueError, TypeError):
+            raise ConfigError(f"cannot listen on {listen!r}: not the name of a host") from None
         self._thread = threading.Thread(
             target=self._server.serve_forever,
             kwargs={"poll_interval": 0.2},
@@ -169,7 +172,7 @@ def split_address(listen: str) -> tuple[str, int]:
         ConfigError: It is neither.
     """
     host, colon, port = listen.rpartition(":")
-    if not colon or not port.isdigit():
+    if not colon or not (port.isascii() and port.isdigit()):
         raise ConfigError(f"web.listen: expected HOST:PORT, got {listen!r}")
     return host.removeprefix("[").removesuffix("]"), int(port)
 
@@ -177,6 +180,12 @@ def split_address(listen: str) -> tuple[str, int]:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
+
+    def server_bind(self) -> None:
+        """Take the address, without looking up its name: that hangs for as long as DNS does."""
+        socketserver.TCPServer.server_bind(self)
+        host, port = self.server_address[:2]
+        self.server_name, self.server_port = str(host), int(port)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A peer that went away is no news."""
@@ -200,13 +209,17 @@ class _Handler(BaseHTTPRequestHandler):
         except Exception as error:
             answer = _text(500, f"internal error: {type(error).__name__}")
         self.send_response(answer.status)
-        for name, value in _HEADERS.items():
-            self.send_header(name, value)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Content-Length", str(len(answer.body)))
         self.end_headers()
         if with_body:
             self.wfile.write(answer.body)
+
+    def end_headers(self) -> None:
+        """Whatever the answer, an error of the server's own among them."""
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        super().end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
         """Requests are not logged."""

@@ -27,7 +27,7 @@ def test_nothing_is_drawn_into_a_file(
     with path.open("w") as stream:
         drawn(monkeypatch, stream, BYTES_MIN)
 
-    assert "" == path.read_text()
+    assert path.read_text() == ""
 
 
 @pytest.mark.parametrize(("total", "bar"), [(BYTES_MIN, True), (BYTES_MIN - 1, False)])
@@ -38,7 +38,10 @@ def test_a_terminal_sees_long_work(monkeypatch: pytest.MonkeyPatch, total: int, 
     with os.fdopen(slave, "w") as stream:
         drawn(monkeypatch, stream, total)
         stream.write("end")
-    seen = os.read(master, 65536)
+        stream.flush()
+        seen = b""
+        while b"end" not in seen:
+            seen += os.read(master, 65536)
     os.close(master)
 
     assert bar == (b"100" in seen or "━".encode() in seen)

@@ -1,0 +1,77 @@
+"""The base of all checks: what a subclass gets without writing it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+
+from tailwatch.core.check import AT_REST, Check, RunConfig, mark
+from tailwatch.core.findings import Evidence, FindingState, Hold, Lifecycle, Mark, Severity
+from tailwatch.core.rows import Row
+
+
+class Counting(Check):
+    category: ClassVar[str] = "counting"
+    severity: ClassVar[Severity] = Severity.INFO
+    suggestion: ClassVar[str] = "Nothing."
+    hold: ClassVar[Hold] = Hold(1, 1)
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.since: Mark | None = None
+        self.first_bad: Mark | None = None
+
+    def update(self, row: Row) -> Evidence | None:
+        self.rows += 1
+        return None
+
+    def to_state(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+
+def test_a_mark_is_where_a_row_stands() -> None:
+    """The mark of a row is its number, step and byte offset."""
+    assert mark(Row(3, 30, {"loss": 1.0}, 99)) == Mark(3, 30, 99)
+
+
+@pytest.mark.parametrize("place", [[3, 30, 99], (3, 30.5, 99), Mark(3, 30, 99)])
+def test_marks_come_back_from_json_lists(place: Any) -> None:
+    """`from_state` turns the lists that JSON makes of marks back into marks, and keeps None."""
+    check = Counting.from_state({"rows": 7, "since": place, "first_bad": place})
+    assert Mark(*place) == check.since
+    assert type(check.since) is type(check.first_bad) is Mark
+    assert check.rows == 7
+    assert Counting.from_state({"since": None}).since is None
+    assert check.to_state() == Counting.from_state(check.to_state()).to_state()
+
+
+def test_a_check_has_to_say_what_it_does() -> None:
+    """The base judges nothing: update, diagnose and to_state are the subclass's to write."""
+    check = Check()
+    for act in (lambda: check.update(Row(1, 1, {}, 0)), check.diagnose, check.to_state):
+        with pytest.raises(NotImplementedError):
+            act()
+
+
+def test_a_configuration_may_be_ignored() -> None:
+    """A check that has no use for the run's configuration need not mention it."""
+    check = Counting()
+    check.configure(RunConfig(learning_rate=0.1, source="config.yaml"))
+    assert Counting().to_state() == check.to_state()
+
+
+def test_defaults() -> None:
+    """A check is of the seed set, reads every row, and is neither alone nor latched by default."""
+    assert (Check.check_set, Check.reads, Check.alone, Check.latched) == ("seed", (), False, False)
+    assert (Check.thresholds, Check.state_version) == ({}, 1)
+    assert RunConfig() == RunConfig(learning_rate=None, source=None)
+
+
+def test_at_rest_is_only_said_at_rest() -> None:
+    """Rows alone never fire a finding of this hold; rest does, and one row ends it."""
+    life = Lifecycle(AT_REST)
+    assert [life.advance(True) for _ in range(100)] == [None] * 100
+    assert life.rest(up=True) is not None
+    assert life.advance(False) is not None
+    assert life.state is FindingState.INACTIVE

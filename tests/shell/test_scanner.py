@@ -1,0 +1,274 @@
+"""Directories: which files are found, on a real file system with everything odd in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tailwatch.core.globs import PathFilter
+from tailwatch.ports import FoundFile
+from tailwatch.shell.scanner import DirectoryScanner
+from tests.shell.helpers import as_nobody
+
+JSONL = PathFilter(["**/*.jsonl"])
+
+
+def put(path: Path, text: str = "{}\n") -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return str(path)
+
+
+def scanner(*roots: Path | str, wanted: PathFilter = JSONL) -> DirectoryScanner:
+    return DirectoryScanner([str(root) for root in roots], wanted)
+
+
+def paths(found: object) -> list[str]:
+    return sorted(f.path for f in found)  # type: ignore[attr-defined]
+
+
+def test_matching_files_at_any_depth(tmp_path: Path) -> None:
+    """Files that match are found however deep, the others are not."""
+    expected = [put(tmp_path / "a.jsonl"), put(tmp_path / "x/y/z/b.jsonl")]
+    put(tmp_path / "a.txt")
+    put(tmp_path / "jsonl")
+    assert expected == paths(scanner(tmp_path).sweep())
+
+
+def test_exclude_wins(tmp_path: Path) -> None:
+    """What is excluded is not found, even if it is included."""
+    expected = [put(tmp_path / "exp/m.jsonl")]
+    put(tmp_path / "exp/data/train.jsonl")
+    wanted = PathFilter(["**/*.jsonl"], ["**/data/**"])
+    assert expected == paths(scanner(tmp_path, wanted=wanted).sweep())
+
+
+def test_found_file_is_as_the_system_says(tmp_path: Path) -> None:
+    """Size, time and change mark of a found file are those of its stat."""
+    path = put(tmp_path / "a.jsonl", "12345")
+    info = os.stat(path)
+    changed = (5, info.st_mtime_ns, info.st_ino)
+    expected = FoundFile(path, str(tmp_path), 5, info.st_mtime, changed)
+    assert [expected] == list(scanner(tmp_path).sweep()) == list(scanner(tmp_path).find(path))
+
+
+def test_change_mark_changes_with_the_file(tmp_path: Path) -> None:
+    """An append, a rewrite of the same size and a replacement each change the mark."""
+    path = Path(put(tmp_path / "a.jsonl", "123"))
+
+    def mark() -> tuple[int, int, int]:
+        return next(iter(scanner(tmp_path).sweep())).changed
+
+    marks = [mark()]
+    path.write_text("1234")
+    marks.append(mark())
+    os.utime(path, ns=(1, 1))
+    marks.append(mark())
+    put(tmp_path / "new", "1234")
+    os.utime(tmp_path / "new", ns=(1, 1))
+    os.replace(tmp_path / "new", path)
+    marks.append(mark())
+    assert len(set(marks)) == 4
+
+
+# Links.
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    """A link to a file, to a directory, to nothing, or to itself brings nothing and ends."""
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    expected = [put(root / "real/a.jsonl")]
+    secret = put(outside / "b.jsonl")
+    (root / "file.jsonl").symlink_to(secret)
+    (root / "dir").symlink_to(outside)
+    (root / "loop").symlink_to(root)
+    (root / "self.jsonl").symlink_to("self.jsonl")
+    (root / "dead.jsonl").symlink_to("nowhere")
+    (root / "real/up").symlink_to("..")
+    found = scanner(root)
+    assert expected == paths(found.sweep())
+    for link in ("file.jsonl", "dir", "self.jsonl", "dead.jsonl"):
+        assert list(found.find(str(root / link))) == []
+
+
+def test_root_may_be_a_link(tmp_path: Path) -> None:
+    """A root is what the operator says, a link among others."""
+    put(tmp_path / "real/a.jsonl")
+    (tmp_path / "root").symlink_to(tmp_path / "real")
+    assert [str(tmp_path / "root/a.jsonl")] == paths(scanner(tmp_path / "root").sweep())
+
+
+# Roots.
+
+
+def test_missing_root_is_said_and_hurts_no_other(tmp_path: Path) -> None:
+    """A root that is not there is named as missing, until it is there."""
+    expected = [put(tmp_path / "there/a.jsonl")]
+    absent = tmp_path / "absent"
+    found = scanner(absent, tmp_path / "there")
+    assert expected == paths(found.sweep())
+    assert {str(absent)} == found.missing()
+    expected.insert(0, put(absent / "b.jsonl"))
+    assert expected == paths(found.sweep())
+    assert set() == found.missing()
+
+
+def test_named_file_is_found_whatever_its_name(tmp_path: Path) -> None:
+    """A file that is a root itself needs to match nothing, and has no root."""
+    path = put(tmp_path / "log.txt")
+    found = scanner(path)
+    assert [(path, None)] == [(f.path, f.root) for f in found.sweep()]
+    assert [(path, None)] == [(f.path, f.root) for f in found.find(path)]
+
+
+def test_missing_named_file_is_missing(tmp_path: Path) -> None:
+    """A named file that is not there yet is a missing root."""
+    found = scanner(tmp_path / "log.txt")
+    assert ([], {str(tmp_path / "log.txt")}) == (list(found.sweep()), found.missing())
+
+
+def test_each_file_once_under_nested_roots(tmp_path: Path) -> None:
+    """A file under two roots, or under one root that was given twice, is found once."""
+    expected = [put(tmp_path / "a.jsonl"), put(tmp_path / "in/b.jsonl")]
+    found = scanner(tmp_path, tmp_path / "in", str(tmp_path) + "/", expected[1])
+    assert expected == paths(found.sweep())
+    assert {str(tmp_path)} == {f.root for f in found.sweep()}
+    assert [str(tmp_path)] == [f.root for f in found.find(expected[1])]
+
+
+def test_hint_finds_a_named_file_below_another_root(tmp_path: Path) -> None:
+    """A file that does not match below one root is still found as the root that it is itself."""
+    path = put(tmp_path / "log.txt")
+    found = scanner(tmp_path, path)
+    assert [(path, None)] == [(f.path, f.root) for f in found.sweep()]
+    assert [(path, None)] == [(f.path, f.root) for f in found.find(path)]
+
+
+def test_roots_are_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A relative root is meant from where the daemon was started, and stays so."""
+    expected = [put(tmp_path / "runs/a.jsonl")]
+    monkeypatch.chdir(tmp_path)
+    found = scanner("runs", "./runs/../runs")
+    monkeypatch.chdir("/")
+    assert [str(tmp_path / "runs")] * 2 == found.roots()
+    assert expected == paths(found.sweep())
+
+
+def test_root_of_the_file_system(tmp_path: Path) -> None:
+    """A hint below `/` is relative to it like any other."""
+    path = put(tmp_path / "a.jsonl")
+    assert [(path, "/")] == [(f.path, f.root) for f in scanner("/").find(path)]
+
+
+# Hints.
+
+
+def test_hint_of_a_directory_finds_what_is_below(tmp_path: Path) -> None:
+    """A directory that was moved in is searched whole."""
+    expected = [put(tmp_path / "new/a.jsonl"), put(tmp_path / "new/deep/b.jsonl")]
+    put(tmp_path / "other.jsonl")
+    assert expected == paths(scanner(tmp_path).find(str(tmp_path / "new")))
+
+
+def test_hint_outside_of_every_root_finds_nothing(tmp_path: Path) -> None:
+    """A path that only begins like a root is not below it."""
+    path = put(tmp_path / "root2/a.jsonl")
+    (tmp_path / "root").mkdir()
+    found = scanner(tmp_path / "root")
+    assert list(found.find(path)) == []
+    assert list(found.find(str(tmp_path / "root/gone.jsonl"))) == []
+
+
+# Odd entries.
+
+
+def test_only_regular_files_are_found(tmp_path: Path) -> None:
+    """A directory, a FIFO or a socket of a matching name is no file to follow."""
+    expected = [put(tmp_path / "dir.jsonl/in.jsonl")]
+    os.mkfifo(tmp_path / "fifo.jsonl")
+    os.mknod(tmp_path / "socket.jsonl", stat.S_IFSOCK | 0o600)
+    found = scanner(tmp_path)
+    assert expected == paths(found.sweep())
+    assert list(found.find(str(tmp_path / "fifo.jsonl"))) == []
+
+
+def test_undecodable_names_are_found(tmp_path: Path) -> None:
+    """A name that is no UTF-8 is found, and its path opens the file again."""
+    raw = os.fsencode(tmp_path) + b"/caf\xff/m\xfe.jsonl"
+    os.mkdir(os.path.dirname(raw))
+    with open(raw, "wb") as file:
+        file.write(b"{}\n")
+    (found,) = scanner(tmp_path).sweep()
+    assert raw == os.fsencode(found.path)
+    assert [found] == list(scanner(tmp_path).find(found.path))
+
+
+def test_unreadable_directory_beside_a_good_one(tmp_path: Path) -> None:
+    """A directory that may not be read hides itself and nothing else; a root says it is missing."""
+    for directory in (tmp_path, *list(tmp_path.parents)[:2]):
+        directory.chmod(0o755)
+    root = tmp_path / "root"
+    put(root / "aaa/hidden.jsonl")
+    good = put(root / "bbb/good.jsonl")
+    put(root / "ccc/listed.jsonl")
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (root / "aaa").chmod(0o000)
+    (root / "ccc").chmod(0o444)  # Names can be read there, files cannot be looked at.
+    closed.chmod(0o000)
+    code = """
+import json, sys
+from tailwatch.core.globs import PathFilter
+from tailwatch.shell.scanner import DirectoryScanner
+scanner = DirectoryScanner(sys.argv[1:], PathFilter(["**/*.jsonl"]))
+print(json.dumps([[f.path for f in scanner.sweep()], sorted(scanner.missing())]))
+"""
+    try:
+        result = as_nobody(code, str(root), str(closed))
+    finally:
+        for directory in (root / "aaa", root / "ccc", closed):
+            directory.chmod(0o755)
+    assert f'[["{good}"], ["{closed}"]]\n' == result.stdout, result.stderr
+
+
+def test_directory_that_vanishes_meanwhile(tmp_path: Path) -> None:
+    """A directory that is removed during a sweep ends nothing."""
+    for name in "abc":
+        put(tmp_path / name / "m.jsonl")
+    sweep = scanner(tmp_path).sweep()
+    first = next(sweep).path
+    gone = next(d for d in sorted(tmp_path.iterdir()) if str(d) not in first)
+    shutil.rmtree(gone)
+    found = {first, *(f.path for f in sweep)}
+    assert {str(d / "m.jsonl") for d in tmp_path.iterdir()} == found
+
+
+_NAMES = st.sampled_from(["a", "b.jsonl", "c.txt", "d.jsonl", "e"])
+_TREES = st.lists(st.lists(_NAMES, min_size=1, max_size=4).map(tuple), max_size=12)
+
+
+@given(_TREES)
+@settings(deadline=None, max_examples=60)
+def test_sweep_agrees_with_a_plain_walk(
+    tmp_path_factory: pytest.TempPathFactory, tree: list[tuple[str, ...]]
+) -> None:
+    """On any tree the sweep finds what a walk with a plain test of the ending finds."""
+    root = tmp_path_factory.mktemp("tree")
+    for parts in tree:
+        path = root.joinpath(*parts)
+        if not path.exists() and not any(p.is_file() for p in path.parents if p != root):
+            put(path)
+    expected = [
+        os.path.join(directory, name)
+        for directory, _, names in os.walk(root)
+        for name in names
+        if name.endswith(".jsonl")
+    ]
+    found = scanner(root)
+    assert sorted(expected) == paths(found.sweep()) == paths(found.find(str(root)))
