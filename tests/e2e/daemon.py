@@ -125,6 +125,7 @@ class Daemon:
             "--listen", "127.0.0.1:0", "--sweep-interval", "1", *args,
         ]  # fmt: skip
         self.env = environment(**env) | ({"TAILWATCH_WEBHOOK_URL": url} if url else {})
+        self.command: list[str] | None = None
         self.starts = 0
         self.process: subprocess.Popen[bytes] | None = None
         self.address = ""
@@ -134,7 +135,7 @@ class Daemon:
         self.log_path = self.directory / f"log{self.starts}"
         with self.log_path.open("wb") as log:
             self.process = subprocess.Popen(
-                command("run", *self.args), env=self.env, stdout=log, stderr=log
+                self.command or command("run", *self.args), env=self.env, stdout=log, stderr=log
             )
         started = wait_for(self._started, message=f"{self.log_path} says started")
         self.address = str(started["address"])

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import sqlite3
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from .daemon import Daemon, command, daemon, environment, receiver, row, tailwatch, wait_for, write
+from .daemon import Daemon, daemon, environment, receiver, row, tailwatch, wait_for, write
 
 NAN = float("nan")
 
@@ -62,14 +62,28 @@ def test_run_without_a_path() -> None:
     assert "no path to follow" in refused()
 
 
-@pytest.fixture
-def unprivileged() -> list[str]:
-    """What runs a command as a user for whom permissions count."""
-    if os.geteuid() != 0:
-        return []
-    setpriv = shutil.which("setpriv")
-    assert setpriv, "setpriv (util-linux) is needed when the tests run as root"
-    return [setpriv, "--reuid=65534", "--regid=65534", "--clear-groups"]
+_AS_NOBODY = """
+import importlib, os, pkgutil, sys
+import tailwatch
+for module in pkgutil.walk_packages(tailwatch.__path__, "tailwatch."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+tailwatch.cli.main(sys.argv[1:], prog_name="tailwatch")
+"""
+
+
+def as_nobody(*args: str) -> list[str]:
+    """
+    The command line of tailwatch as a user for whom permissions count.
+
+    Everything is imported first: where the tests run as root, that user may not
+    be able to read the interpreter's own files.
+    """
+    return [sys.executable, "-c", _AS_NOBODY, *args]
 
 
 def open_up(path: Path) -> None:
@@ -78,7 +92,7 @@ def open_up(path: Path) -> None:
         each.chmod(each.stat().st_mode | 0o055)
 
 
-def test_a_path_without_permission(tmp_path: Path, unprivileged: list[str]) -> None:
+def test_a_path_without_permission(tmp_path: Path) -> None:
     """`check` names the path it may not read, and still reads the others."""
     open_up(tmp_path)
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
@@ -86,7 +100,7 @@ def test_a_path_without_permission(tmp_path: Path, unprivileged: list[str]) -> N
     write(bad, row(1, 2.0))
     bad.chmod(0)
     result = subprocess.run(
-        [*unprivileged, *command("check", str(bad), str(good))],
+        as_nobody("check", str(bad), str(good)),
         env=environment(HOME=str(tmp_path)), capture_output=True, text=True, check=False,
     )  # fmt: skip
 
@@ -95,9 +109,7 @@ def test_a_path_without_permission(tmp_path: Path, unprivileged: list[str]) -> N
     assert "1 run:" in result.stdout
 
 
-def test_run_reads_a_file_once_permission_is_granted(
-    tmp_path: Path, unprivileged: list[str]
-) -> None:
+def test_run_reads_a_file_once_permission_is_granted(tmp_path: Path) -> None:
     """An unreadable file is named once in the log, waits alone, and is read later."""
     runs = tmp_path / "runs"
     runs.mkdir()
@@ -107,17 +119,8 @@ def test_run_reads_a_file_once_permission_is_granted(
     write(runs / "closed.jsonl", row(1, 2.0))
     (runs / "closed.jsonl").chmod(0)
     made = Daemon(tmp_path)
-    real = subprocess.Popen
-
-    class AsNobody(real):  # type: ignore[type-arg,valid-type,misc]
-        def __init__(self, args: list[str], **kwargs: object) -> None:
-            super().__init__([*unprivileged, *args], **kwargs)
-
-    try:
-        subprocess.Popen = AsNobody  # type: ignore[misc]
-        made.start()
-    finally:
-        subprocess.Popen = real  # type: ignore[misc]
+    made.command = as_nobody("run", *made.args)
+    made.start()
     try:
         write(runs / "open.jsonl", row(1, 2.0))
         wait_for(lambda: made.metric("tailwatch_run_rows_total", run="open") == 1)
