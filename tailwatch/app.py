@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -19,7 +20,8 @@ from .core.outbox import Outcome
 from .dispatch import Dispatch
 from .engine import Engine, Options, World
 from .errors import ConfigError
-from .ports import Log, ReceiverPolicy, Stop
+from .messages import ReceiverPolicy, Stop
+from .ports import Log
 from .receivers import RENDERERS
 from .shell.clock import SystemClock
 from .shell.courier import HttpCourier
@@ -27,6 +29,7 @@ from .shell.exposition import Exposed, make_registry
 from .shell.follower import LocalFollower
 from .shell.heartbeat import Heartbeat
 from .shell.inbox import ThreadInbox
+from .shell.mounts import Mounts
 from .shell.scanner import DirectoryScanner
 from .shell.store import SqliteStore
 from .shell.watcher import DirectoryWatcher
@@ -65,7 +68,7 @@ class Daemon:
             ConfigError: The port is in use. StateUnusable: So is the state, or worse.
         """
         heartbeat = Heartbeat(self.environment)
-        with self._signals():
+        with self._signals(), self._thread_deaths():
             while True:
                 self._again = False
                 self._run_once(heartbeat)
@@ -87,12 +90,17 @@ class Daemon:
             web = WebServer(settings.listen, Site(board, registry, clock.monotonic))
             stack.callback(web.close)
             scanner = DirectoryScanner(settings.paths, settings.wanted)
-            watcher = DirectoryWatcher(scanner.roots(), self._inbox)
+            remote = Mounts(clock.monotonic).remote
+            follower = LocalFollower(remote)
+            stack.callback(follower.close)
+            watcher = DirectoryWatcher(
+                scanner.roots(), self._inbox, own=settings.state_dir, remote=remote
+            )
             stack.callback(watcher.close)
             world = World(
                 inbox=self._inbox,
                 scanner=scanner,
-                follower=LocalFollower(),
+                follower=follower,
                 watcher=watcher,
                 store=store,
                 publisher=board,
@@ -160,6 +168,20 @@ class Daemon:
             return
         self._reload_ok, self._again = True, True
         self.stop("settings are being reloaded")
+
+    @contextlib.contextmanager
+    def _thread_deaths(self) -> Iterator[None]:
+        """A library's thread that dies is a line in the log, and no traceback in it."""
+
+        def died(args: threading.ExceptHookArgs) -> None:
+            name = args.thread.name if args.thread else "?"
+            self.log.error("thread_died", thread=name, error=args.exc_type.__name__)
+
+        old, threading.excepthook = threading.excepthook, died
+        try:
+            yield
+        finally:
+            threading.excepthook = old
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .ports import Snapshot
+from .messages import Snapshot
 
 
 class Board:

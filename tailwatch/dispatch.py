@@ -8,7 +8,8 @@ from .core.findings import Transition
 from .core.names import escape
 from .core.notices import Notice, make_notice
 from .core.outbox import Delivery, Outbox
-from .ports import Commit, Courier, OutboxRow, ReceiverPolicy, Settled
+from .messages import Commit, OutboxRow, ReceiverPolicy, Settled
+from .ports import Courier
 from .tracked import Tracked
 
 

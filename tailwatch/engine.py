@@ -12,19 +12,8 @@ from .core.findings import Transition
 from .dispatch import Dispatch
 from .errors import StateWriteError
 from .files import Files
-from .ports import (
-    Clock,
-    Commit,
-    FindingRecord,
-    Follower,
-    Inbox,
-    Log,
-    Publisher,
-    Scanner,
-    Settled,
-    Store,
-    Watcher,
-)
+from .messages import Commit, FindingRecord, Settled
+from .ports import Clock, Follower, Inbox, Log, Publisher, Scanner, Store, Watcher
 from .shown import Shown
 from .tracked import Tracked
 
@@ -77,13 +66,14 @@ class Engine:
             world.log,
             take=self._take,
             restarted=self._restarted,
+            moved=self._moved,
             old_s=options.backfill_page_max_age_s,
             run_pattern=options.run_pattern,
         )
         self._commit = Commit()
         self._changed: dict[str, Tracked] = {}
         self._shown = Shown(world.publisher)
-        self._overflows_seen = 0
+        self._watcher_counts: dict[str, int] = {}
         self._sweep_due_s = 0.0
         self._store_retry_s: float | None = None
         self._stopping = False
@@ -133,7 +123,8 @@ class Engine:
         # While nothing can be kept, nothing more is read: the rows wait on disk.
         if self._store_retry_s is not None and monotonic_s < self._store_retry_s:
             return
-        sweep = incoming.sweep or monotonic_s >= self._sweep_due_s
+        due = monotonic_s >= self._sweep_due_s
+        sweep = incoming.sweep or due or not self._world.watcher.alive()
         if sweep:
             self._sweep(now_s, monotonic_s)
         self._files.read(now_s, monotonic_s)
@@ -171,11 +162,16 @@ class Engine:
             self._commit.meta["roots"] = sorted(files.known_roots)
         if first and not any(True for _ in files.all()):
             world.log.info("no_metric_file_yet", hint="waiting for one to appear")
-        for root, mode in world.watcher.tend(world.scanner.missing()).items():
+        scanner = world.scanner
+        modes = world.watcher.tend(scanner.missing(), scanner.directories())
+        for root, mode in modes.items():
             self._shown.watch_mode(root, mode)
-        overflows = world.watcher.overflows()
-        self._shown.totals["watch_overflows",] += overflows - self._overflows_seen
-        self._overflows_seen = overflows
+        for name, now in (
+            ("watch_overflows", world.watcher.overflows()),
+            ("watcher_restarts", world.watcher.restarts()),
+        ):
+            self._shown.totals[name,] += now - self._watcher_counts.get(name, 0)
+            self._watcher_counts[name] = now
         done_s = world.clock.monotonic()
         self._sweep_due_s = done_s + self._options.sweep_interval_s
         self._shown.took("sweep", done_s - monotonic_s)
@@ -184,6 +180,14 @@ class Engine:
 
     def _restarted(self, reason: str) -> None:
         self._shown.totals["restarts", reason] += 1
+
+    def _moved(self, tracked: Tracked, old: str) -> None:
+        if tracked.name is None:
+            return
+        self._commit.moved.append((old, tracked.path))
+        self._commit.runs.pop(old, None)
+        self._changed.pop(old, None)
+        self._changed[tracked.path] = tracked
 
     def _take(self, tracked: Tracked, transitions: list[Transition], now_s: float) -> None:
         """What a read or a rest gave: count it, and see who is to be told."""

@@ -1,4 +1,4 @@
-"""The files that the engine follows: finding them, reading them, seeing them end."""
+"""The files that the engine follows: finding them, and seeing them move, rest and end."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from dataclasses import dataclass, field
 
 from .core.check import Check
 from .core.fields import FieldMap
-from .core.findings import Transition
-from .core.names import distinct_name, escape, run_name
+from .core.names import escape
 from .core.reader import RunReader
-from .ports import Follower, FoundFile, Log, RunRecord, Scanner, Unreadable
-from .tracked import Pumped, Tracked
+from .messages import FoundFile, RunRecord
+from .ports import Follower, Log, Scanner
+from .reading import Reading, Take
+from .tracked import Tracked
 
-CHUNK_BYTES = 256 * 1024
-"""One read of one file: what a run with a backlog can delay another by."""
 TURN_BYTES = 4 * 1024 * 1024
-CONFIG_LOOK_S = 30.0
-
-Take = Callable[[Tracked, list[Transition], float], None]
+MOVED_S = 30.0
+"""A run whose path has been empty for this long, and its file elsewhere, has moved."""
 
 
 @dataclass(slots=True)
@@ -32,6 +30,7 @@ class Files:
         scanner, follower, log: The world.
         take: Called with what a read gave: the file, its transitions, Unix seconds.
         restarted: Called with the reason when a file is read again from byte 0.
+        moved: Called with a run whose file has moved, and its old path.
         old_s: A file that appears with an older last change (seconds) is history.
         run_pattern: See `core.names.run_name`.
     """
@@ -42,58 +41,68 @@ class Files:
     log: Log
     take: Take
     restarted: Callable[[str], None]
+    moved: Callable[[Tracked, str], None]
     old_s: float
     run_pattern: re.Pattern[str] | None
     known_roots: set[str] = field(default_factory=set)
     fields: FieldMap = field(default_factory=FieldMap)
-    _files: dict[str, Tracked] = field(default_factory=dict)
-    _names: set[str] = field(default_factory=set)
-    _hinted: dict[str, None] = field(default_factory=dict)
-    _behind: dict[str, None] = field(default_factory=dict)
-    _config_looks: dict[str, float] = field(default_factory=dict)
     swept: bool = False
+    _reading: Reading = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._reading = Reading(
+            self.follower, self.log, self.take, self.restarted, self.run_pattern
+        )
 
     def restore(self, records: Iterable[RunRecord], now_s: float, monotonic_s: float) -> None:
         """Take up the files of an earlier process."""
         for record in records:
             tracked = Tracked.from_record(record, self.checks, self.fields)
             tracked.read_at_s = monotonic_s - max(0.0, now_s - tracked.last_seen_s)
-            self._files[tracked.path] = tracked
-            self._names.add(record.name)
+            self._reading.files[tracked.path] = tracked
+            self._reading.names.add(record.name)
+            old = (each.cursor for each in tracked.previous)
+            for cursor in (*tracked.past, *old, tracked.cursor):
+                self._reading.inodes[cursor.identity[:2]] = tracked
 
     def all(self) -> Iterable[Tracked]:
         """Every followed file."""
-        return self._files.values()
+        return self._reading.files.values()
 
     def hint(self, paths: Iterable[str]) -> None:
         """These files, or files below these directories, may have changed."""
-        self._hinted.update(dict.fromkeys(paths))
+        self._reading.hinted.update(dict.fromkeys(paths))
 
     def waiting(self) -> bool:
         """Whether there is something to read at once."""
-        return bool(self._hinted or self._behind)
+        return bool(self._reading.hinted or self._reading.behind)
 
     def sweep(self, now_s: float, monotonic_s: float) -> None:
         """Look at every file there is: what no event told of is found here."""
         initial, seen = not self.swept, set()
-        for found in self.scanner.sweep():
+        # Known paths first: a file that is new under one name may be old under another.
+        for found in sorted(self.scanner.sweep(), key=lambda f: f.path not in self._reading.files):
             seen.add(found.path)
-            tracked = self._files.get(found.path)
-            if tracked is None:
-                tracked = self._discover(found, now_s, monotonic_s)
-            if initial:
+            tracked = self._reading.files.get(found.path) or self._discover(
+                found, now_s, monotonic_s
+            )
+            self._reading.inodes.setdefault(found.inode, tracked)
+            if initial and tracked.path == found.path:
                 tracked.backlog_end = found.size
-            if tracked.changed != found.changed or tracked.gone:
+            follows_on = tracked.gone or tracked.left or tracked.previous
+            if tracked.changed != found.changed or follows_on:
                 tracked.changed = found.changed
-                self._hinted[found.path] = None
+                self._reading.hinted[tracked.path] = None
         missing = self.scanner.missing()
-        for path, tracked in self._files.items():
-            if path not in seen and not tracked.gone and tracked.root not in missing:
-                self._hinted[path] = None
+        for path, tracked in self._reading.files.items():
+            if path not in seen and tracked.root not in missing and not tracked.given_up:
+                self._reading.hinted[path] = None
         self.known_roots |= set(self.scanner.roots()) - missing
         self.swept = True
 
     def _discover(self, found: FoundFile, now_s: float, monotonic_s: float) -> Tracked:
+        if owner := self._owner(found, monotonic_s):
+            return owner
         reader = RunReader(self.checks, fields=self.fields)
         tracked = Tracked(found.path, found.root, reader, mtime_s=found.mtime_s)
         tracked.last_seen_s, tracked.read_at_s = now_s, monotonic_s
@@ -102,8 +111,50 @@ class Files:
         first_sight = not self.swept and root not in self.known_roots
         if first_sight or (self.swept and now_s - found.mtime_s > self.old_s):
             tracked.history_end = tracked.backlog_end = found.size
-        self._files[found.path] = tracked
+        self._reading.files[found.path] = tracked
+        self._reading.inodes[found.inode] = tracked
         return tracked
+
+    def _owner(self, found: FoundFile, monotonic_s: float) -> Tracked | None:
+        """The run that this file is of already, under another name: a link, or moved."""
+        owner = self._reading.inodes.get(found.inode)
+        if owner is None or owner.path == found.path:
+            return None
+        inode = self.follower.inode(owner.path)
+        empty_s = None if owner.gone_s is None else monotonic_s - owner.gone_s
+        current = found.inode == owner.cursor.identity[:2]
+        if current and inode is None and empty_s is not None and empty_s >= MOVED_S:
+            return self._adopt(owner, found)
+        # An inode number is used again after a delete: only a file that goes on is the same.
+        if inode != found.inode and not self._goes_on(owner, found, monotonic_s):
+            return None
+        owner.also_at(found.inode, found.path)
+        return owner
+
+    def _goes_on(self, owner: Tracked, found: FoundFile, monotonic_s: float) -> bool:
+        for cursor in (owner.cursor, *(each.cursor for each in owner.previous), *owner.past):
+            if cursor.identity[:2] != found.inode:
+                continue
+            opened = self.follower.remainder(owner.path, cursor, found.path)
+            if opened is not None:
+                opened.close()
+                if found.size > cursor.received:
+                    owner.recall(cursor, monotonic_s)
+                return True
+        return False
+
+    def _adopt(self, owner: Tracked, found: FoundFile) -> Tracked:
+        """The run's file has moved for good: follow it under its new path."""
+        old = owner.path
+        self.follower.release(old)
+        del self._reading.files[old]
+        owner.path, owner.root = found.path, found.root
+        owner.aliases.pop(found.inode, None)
+        owner.gone_s = None
+        self._reading.files[found.path] = owner
+        self.moved(owner, old)
+        self.log.info("file_moved", old=escape(old), new=escape(found.path))
+        return owner
 
     def read(self, now_s: float, monotonic_s: float) -> None:
         """
@@ -112,81 +163,35 @@ class Files:
         A fresh row goes before a backlog, and no file has more than one chunk.
         """
         budget = TURN_BYTES
-        for path in [*self._hinted, *(p for p in self._behind if p not in self._hinted)]:
+        for path in [
+            *self._reading.hinted,
+            *(p for p in self._reading.behind if p not in self._reading.hinted),
+        ]:
             if budget <= 0:
                 break
-            self._hinted.pop(path, None)
-            self._behind.pop(path, None)
-            tracked = self._files.get(path)
+            self._reading.hinted.pop(path, None)
+            self._reading.behind.pop(path, None)
+            tracked = self._reading.files.get(path)
             if tracked is not None:
-                budget -= self._pump(tracked, now_s, monotonic_s)
+                budget -= self._reading.pump(tracked, now_s, monotonic_s)
                 continue
             for found in self.scanner.find(path):
-                if found.path not in self._files:
-                    tracked = self._discover(found, now_s, monotonic_s)
-                    budget -= self._pump(tracked, now_s, monotonic_s)
+                known = self._reading.files.get(found.path)
+                if known is None:
+                    known = self._discover(found, now_s, monotonic_s)
+                    budget -= self._reading.pump(known, now_s, monotonic_s)
                 else:  # A directory was named: its known files have hints of their own.
-                    self._hinted[found.path] = None
-
-    def _pump(self, tracked: Tracked, now_s: float, monotonic_s: float) -> int:
-        self._configure(tracked, monotonic_s)
-        try:
-            opened = self.follower.open(tracked.path, tracked.cursor)
-            if isinstance(opened, Unreadable):
-                self._unreadable(tracked, opened, now_s)
-                return 0
-            try:
-                pumped = tracked.pump(opened, self.checks, CHUNK_BYTES)
-            finally:
-                opened.close()
-        except OSError as error:
-            self._unreadable(tracked, Unreadable(error.strerror or "cannot be read"), now_s)
-            return 0
-        tracked.gone, tracked.complaint = False, ""
-        self._pumped(tracked, pumped, now_s, monotonic_s)
-        return pumped.bytes_read
-
-    def _pumped(self, tracked: Tracked, pumped: Pumped, now_s: float, monotonic_s: float) -> None:
-        if pumped.more:
-            self._behind[tracked.path] = None
-        if pumped.restarted:
-            self.restarted(pumped.restarted)
-            self.log.info("file_restarted", file=escape(tracked.path), reason=pumped.restarted)
-        if pumped.bytes_read:
-            tracked.arrived(now_s, monotonic_s)
-        if tracked.name is None and tracked.reader.is_metric:
-            self._name(tracked)
-        if pumped.bytes_read or pumped.restarted:
-            self.take(tracked, pumped.transitions, now_s)
-
-    def _name(self, tracked: Tracked) -> None:
-        name = run_name(tracked.path, tracked.root, self.run_pattern)
-        tracked.name = distinct_name(name, tracked.path, tracked.root, self._names)
-        self._names.add(tracked.name)
-        self.log.info("run_found", run=tracked.name, file=escape(tracked.path))
-
-    def _configure(self, tracked: Tracked, monotonic_s: float) -> None:
-        looked_s = self._config_looks.get(tracked.path)
-        if looked_s is None or monotonic_s - looked_s >= CONFIG_LOOK_S:
-            self._config_looks[tracked.path] = monotonic_s
-            tracked.configure(self.follower.run_config(tracked.path))
-
-    def _unreadable(self, tracked: Tracked, why: Unreadable, now_s: float) -> None:
-        tracked.changed = (0, 0, 0)  # Look again at the next sweep, whatever it says.
-        if why.gone and not tracked.gone:
-            tracked.gone = True
-            self.log.info("file_gone", file=escape(tracked.path))
-            if not tracked.at_rest:
-                self.take(tracked, tracked.rest(), now_s)
-        elif not why.gone and tracked.complaint != why.reason:
-            tracked.complaint = why.reason
-            self.log.warning("file_unreadable", file=escape(tracked.path), reason=why.reason)
+                    self._reading.hinted[known.path] = None
 
     def rest(self, now_s: float, monotonic_s: float) -> None:
         """See which runs have gone quiet."""
-        for tracked in self._files.values():
+        for tracked in self._reading.files.values():
             due_s = tracked.rest_due_s()
-            if due_s is not None and monotonic_s >= due_s and tracked.path not in self._behind:
-                self._config_looks.pop(tracked.path, None)
-                self._configure(tracked, monotonic_s)
+            if (
+                due_s is not None
+                and monotonic_s >= due_s
+                and tracked.path not in self._reading.behind
+            ):
+                self._reading.quiet_config(tracked, monotonic_s)
                 self.take(tracked, tracked.rest(), now_s)
+                self.follower.release(tracked.path)

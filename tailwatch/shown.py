@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from .ports import WATCH_MODES, Publisher, RunView, Snapshot
+from .messages import WATCH_MODES, RunView, Snapshot
+from .ports import Publisher
 from .tracked import Tracked
 
 

@@ -7,34 +7,19 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .core.check import Check, RunConfig
-from .core.cursor import Cursor, Restart, decide
+from .core.cursor import Cursor
 from .core.fields import FieldMap
 from .core.findings import Transition, TransitionKind
+from .core.lines import LineBuffer
 from .core.reader import RunReader
 from .errors import StateOutdated
-from .ports import OpenFile, RunRecord, RunView, Standing, Tally
+from .messages import RunRecord, RunView, Standing, Tally
 
 PAGE_INTERVAL_S = 3600.0
 """At most one page for a run and category in this time, unless a new era began."""
 REST_S = 600.0
 REST_GAPS = 10
-
-
-class Pumped(NamedTuple):
-    """
-    What one read gave.
-
-    Attributes:
-        transitions: In order.
-        bytes_read: How much of the file was read.
-        more: Whether there is more to read now.
-        restarted: The reason, if the file is being read again from byte 0.
-    """
-
-    transitions: list[Transition]
-    bytes_read: int
-    more: bool
-    restarted: str | None
+ALIASES_MAX = 64
 
 
 class Paged(NamedTuple):
@@ -43,6 +28,15 @@ class Paged(NamedTuple):
     time_s: float
     era: int
     stands: bool
+
+
+@dataclass(slots=True)
+class Previous:
+    """A file that the run was in before, for as long as something may still come of it."""
+
+    cursor: Cursor
+    lines: LineBuffer
+    quiet_s: float
 
 
 @dataclass(slots=True)
@@ -60,6 +54,14 @@ class Tracked:
         last_seen_s: When the file last gave us bytes, or was first seen (Unix seconds).
         read_at_s: The same on the monotonic clock.
         gap_s: The longest silence between two live reads.
+        aliases: Other paths under which its files were seen, by device and inode: hard links,
+            and where they were moved.
+        previous: Files that it was before a rotation, from which something may still come.
+        past: Where we were in files that are done with: to know them under other names.
+        gone_s: Since when (monotonic) nothing is at the path; None while something is.
+        left: Whether the file that we were in was found, when the path last had another.
+        given_up: Nothing is at the path, and nothing of it is known elsewhere.
+        doubt_s: Since when (monotonic) a network file system says what we do not believe.
     """
 
     path: str
@@ -79,44 +81,40 @@ class Tracked:
     read_at_s: float = 0.0
     gap_s: float = 0.0
     at_rest: bool = False
-    gone: bool = False
+    aliases: dict[tuple[int, int], str] = field(default_factory=dict)
+    previous: list[Previous] = field(default_factory=list)
+    past: list[Cursor] = field(default_factory=list)
+    gone_s: float | None = None
+    doubt_s: float | None = None
+    left: bool = False
+    given_up: bool = False
     skipped: bool = False
     complaint: str = ""
     mtime_s: float = 0.0
     lag_bytes: int = 0
     changed: tuple[int, int, int] = (0, 0, 0)
 
-    def pump(self, opened: OpenFile, checks: Sequence[type[Check]], size: int) -> Pumped:
-        """Read at most *size* bytes of *opened* and evaluate them."""
-        stat = opened.seen.stat
-        transitions: list[Transition] = []
-        restarted = None
-        step = decide(self.cursor, opened.seen)
-        if isinstance(step, Restart):
-            restarted = step.reason
-            transitions += self._restart(checks)
-        elif step.rewind:
-            self.reader.rewind()
-            self.cursor.rewind()
-        self.cursor.identity, self.mtime_s = stat.identity, stat.mtime_s
-        chunk = b"" if self.skipped else opened.read(self.cursor.received, size)
-        if chunk:
-            self.at_rest = False
-            transitions += self.reader.feed(chunk)
-            self.cursor.advance(chunk)
-        self.skipped = self.skipped or self.reader.skippable
-        self.lag_bytes = 0 if self.skipped else max(0, stat.size - self.cursor.received)
-        return Pumped(transitions, len(chunk), bool(chunk) and self.lag_bytes > 0, restarted)
+    @property
+    def gone(self) -> bool:
+        """Whether nothing is at the path."""
+        return self.gone_s is not None
 
-    def _restart(self, checks: Sequence[type[Check]]) -> list[Transition]:
-        transitions = self.reader.end_tail()
-        if self.reader.is_metric:
-            self.reader.source_restarted()
-        else:
-            self.reader = RunReader(checks)
-        self.cursor, self.skipped = Cursor(), False
-        self.history_end = self.backlog_end = self.rebuild_end = 0
-        return transitions
+    def alias(self, cursor: Cursor) -> str | None:
+        """Another path of the file that *cursor* is in."""
+        return self.aliases.get(cursor.identity[:2])
+
+    def also_at(self, inode: tuple[int, int], path: str) -> None:
+        """One of its files was seen under another path."""
+        if len(self.aliases) >= ALIASES_MAX:
+            self.aliases.clear()
+        self.aliases[inode] = path
+
+    def recall(self, cursor: Cursor, monotonic_s: float) -> None:
+        """A file that was done with is there and has grown: look at it again."""
+        if cursor in self.past:
+            self.past.remove(cursor)
+            cursor.rewind()
+            self.previous.append(Previous(cursor, LineBuffer(offset=cursor.offset), monotonic_s))
 
     def arrived(self, now_s: float, monotonic_s: float) -> None:
         """Bytes came: note the time, and the silence before them."""
@@ -196,6 +194,8 @@ class Tracked:
             "cursor": self.cursor.to_state(),
             "tallies": self.tallies,
             "paged": self.paged,
+            "previous": [each.cursor.to_state() for each in self.previous],
+            "past": [cursor.to_state() for cursor in self.past],
         }
         for name in _KEPT:
             state[name] = getattr(self, name)
@@ -217,6 +217,10 @@ class Tracked:
         tracked = cls(record.path, record.root, reader, record.name, cursor)
         tracked.tallies = {k: Tally(*v) for k, v in state["tallies"].items()}
         tracked.paged = {k: Paged(*v) for k, v in state["paged"].items()}
+        for saved in state["previous"]:
+            old = Cursor.from_state(saved)
+            tracked.previous.append(Previous(old, LineBuffer(offset=old.offset), 0.0))
+        tracked.past = [Cursor.from_state(saved) for saved in state["past"]]
         for name in _KEPT:
             setattr(tracked, name, state[name])
         return tracked

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tailwatch.board import Board
 from tailwatch.checks import CHECKS
 from tailwatch.core.findings import Severity
-from tailwatch.ports import RunView, Snapshot, Standing, Tally
+from tailwatch.messages import RunView, Snapshot, Standing, Tally
 from tailwatch.shell.exposition import Exposed, SnapshotCollector
 
 

@@ -11,7 +11,7 @@ from tailwatch.core.notices import Notice
 from tailwatch.core.outbox import DIGEST_ABOVE, Outcome
 from tailwatch.core.reader import RunReader
 from tailwatch.dispatch import Dispatch
-from tailwatch.ports import Commit, OutboxRow, ReceiverPolicy, Settled
+from tailwatch.messages import Commit, OutboxRow, ReceiverPolicy, Settled
 from tailwatch.tracked import PAGE_INTERVAL_S, Tracked
 from tests.shell.helpers import notice, transition
 

@@ -9,7 +9,7 @@ from tailwatch.core.check import Check, RunConfig
 from tailwatch.core.findings import Evidence, Hold, Severity
 from tailwatch.core.outbox import Outcome
 from tailwatch.core.rows import Row
-from tailwatch.ports import Stop
+from tailwatch.messages import Stop
 
 from .simulation.world import Process, SimWorld
 

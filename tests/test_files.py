@@ -15,8 +15,10 @@ from tailwatch.core.cursor import Cursor
 from tailwatch.core.findings import Hold, Severity, Transition
 from tailwatch.core.globs import PathFilter
 from tailwatch.core.rows import Row
-from tailwatch.files import CHUNK_BYTES, CONFIG_LOOK_S, TURN_BYTES, Files
-from tailwatch.ports import OpenFile, Unreadable
+from tailwatch.files import TURN_BYTES, Files
+from tailwatch.messages import Unreadable
+from tailwatch.ports import OpenFile
+from tailwatch.reading import CHUNK_BYTES, CONFIG_LOOK_S
 from tailwatch.shell.follower import LocalFollower
 from tailwatch.shell.scanner import DirectoryScanner
 from tailwatch.tracked import REST_S, Tracked
@@ -42,6 +44,18 @@ class FakeFollower:
             raise refusal
         return refusal or self._real.open(path, cursor)
 
+    def remainder(self, path: str, cursor: Cursor, alias: str | None) -> OpenFile | None:
+        return self._real.remainder(path, cursor, alias)
+
+    def inode(self, path: str) -> tuple[int, int] | None:
+        return self._real.inode(path)
+
+    def leave(self, path: str) -> None:
+        self._real.leave(path)
+
+    def release(self, path: str) -> None:
+        self._real.release(path)
+
     def run_config(self, path: str) -> RunConfig | None:
         return self.configs.get(path)
 
@@ -63,6 +77,7 @@ class Kit:
             self.log,
             take=self._take,
             restarted=self.restarts.append,
+            moved=lambda tracked, old: None,
             old_s=3600.0,
             run_pattern=None,
         )

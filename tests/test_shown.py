@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailwatch.ports import Snapshot
+from tailwatch.messages import Snapshot
 from tailwatch.shown import Shown
 
 

@@ -13,7 +13,9 @@ from tailwatch.core.cursor import Cursor, FileSeen, FileStat
 from tailwatch.core.fields import FieldMap
 from tailwatch.core.findings import TransitionKind
 from tailwatch.core.reader import SKIP_BYTES, RunReader
-from tailwatch.tracked import REST_GAPS, REST_S, Pumped, Tracked
+from tailwatch.pump import Pumped
+from tailwatch.pump import pump as pump_file
+from tailwatch.tracked import REST_GAPS, REST_S, Tracked
 from tests.shell.helpers import transition
 
 BIG = 1 << 20
@@ -28,11 +30,19 @@ class FakeFile:
         self._content = content
         stat = FileStat(1, inode, 0, len(content), mtime_s)
         received = content[: cursor.received][-64:] == cursor.received_marker
+        head = content[cursor.offset :][: len(cursor.received_head)]
+        received = received and head == cursor.received_head
         offset = content[: cursor.offset][-64:] == cursor.offset_marker
         self.seen = FileSeen(stat, received and stat.identity == cursor.identity, offset)
 
     def read(self, offset: int, size: int) -> bytes:
         return self._content[offset : offset + size]
+
+    def hole(self, offset: int) -> int:
+        return 0
+
+    def holds(self, marker: bytes, offset: int) -> bool:
+        return self._content[:offset][-64:] == marker
 
     def close(self) -> None:
         pass
@@ -47,10 +57,9 @@ def pump(
     file: Tracked,
     content: bytes,
     size: int = BIG,
-    checks: Sequence[type[Check]] = CHECKS,
     **more: float,
 ) -> Pumped:
-    return file.pump(FakeFile(content, file.cursor, **more), checks, size)  # type: ignore[arg-type]
+    return pump_file(file, FakeFile(content, file.cursor, **more), size, 0.0)  # type: ignore[arg-type]
 
 
 @pytest.fixture

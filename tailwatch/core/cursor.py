@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 MARKER_BYTES = 64
+_NULS = bytes(1 << 20)
 RESTART_REASONS = ("truncated", "replaced")
 """Why a file was read again from byte 0: the label set of `tailwatch_restarts_total`."""
 
@@ -21,6 +22,8 @@ class FileStat(NamedTuple):
         generation: The file system's count of uses of this inode; 0 where it has none.
         size: Bytes now.
         mtime_s: Last change, Unix seconds.
+        remote: On a network file system, whose sizes may lag behind.
+        links: How many names it has; 0 once it is deleted.
     """
 
     device: int
@@ -28,6 +31,8 @@ class FileStat(NamedTuple):
     generation: int
     size: int
     mtime_s: float
+    remote: bool = False
+    links: int = 1
 
     @property
     def identity(self) -> tuple[int, int, int]:
@@ -41,7 +46,8 @@ class FileSeen(NamedTuple):
 
     Attributes:
         stat: Its size and identity.
-        received_same: The bytes just before `Cursor.received` are the ones we read.
+        received_same: The bytes just before `Cursor.received` are the ones we read, and so
+            are those with which the torn line begins.
         offset_same: So are those before `Cursor.offset`; all of them, if the identity changed.
     """
 
@@ -55,6 +61,10 @@ class Resume(NamedTuple):
 
     offset: int
     rewind: bool = False
+
+
+class Wait(NamedTuple):
+    """It looks shorter than it was, where sizes may lag: believe it only if it lasts."""
 
 
 class Restart(NamedTuple):
@@ -81,6 +91,8 @@ class Cursor:
     received_crc: int = 0
     offset_marker: bytes = b""
     received_marker: bytes = b""
+    # How the torn line begins. Its end alone does not tell: a hole looks the same everywhere.
+    received_head: bytes = b""
 
     def advance(self, chunk: bytes) -> None:
         """Take in the bytes that were read at *received*."""
@@ -90,19 +102,29 @@ class Cursor:
             self.offset = self.received + end
             self.offset_crc = zlib.crc32(whole, self.received_crc)
             self.offset_marker = (self.received_marker + whole[-MARKER_BYTES:])[-MARKER_BYTES:]
+            self.received_head = chunk[end : end + MARKER_BYTES]
+        elif len(self.received_head) < MARKER_BYTES:
+            self.received_head = (self.received_head + chunk[:MARKER_BYTES])[:MARKER_BYTES]
         self.received += len(chunk)
         self.received_crc = zlib.crc32(chunk, self.received_crc)
         self.received_marker = (self.received_marker + chunk[-MARKER_BYTES:])[-MARKER_BYTES:]
 
+    def skip(self, hole_bytes: int) -> None:
+        """Take in a hole: so many NULs, which were not read."""
+        while hole_bytes:
+            size = min(hole_bytes, len(_NULS))
+            self.advance(_NULS[:size] if size < len(_NULS) else _NULS)
+            hole_bytes -= size
+
     def settle_tail(self) -> None:
         """The line without newline was evaluated: all that was received is done."""
         self.offset, self.offset_crc = self.received, self.received_crc
-        self.offset_marker = self.received_marker
+        self.offset_marker, self.received_head = self.received_marker, b""
 
     def rewind(self) -> None:
         """The torn line will be read again."""
         self.received, self.received_crc = self.offset, self.offset_crc
-        self.received_marker = self.offset_marker
+        self.received_marker, self.received_head = self.offset_marker, b""
 
     def to_state(self) -> dict[str, Any]:
         """A small dict, for `from_state`. The torn line is not in it."""
@@ -117,7 +139,7 @@ class Cursor:
         return cursor
 
 
-def decide(cursor: Cursor, seen: FileSeen) -> Resume | Restart:
+def decide(cursor: Cursor, seen: FileSeen) -> Resume | Restart | Wait:
     """
     What to do with a file that may have changed since it was read.
 
@@ -135,8 +157,12 @@ def decide(cursor: Cursor, seen: FileSeen) -> Resume | Restart:
     """
     stat = seen.stat
     same_file = stat.identity == cursor.identity
-    if same_file and stat.size >= cursor.received and seen.received_same:
+    if not cursor.received:
+        return Resume(0, rewind=not same_file)  # Nothing was read yet: begin, whatever it is.
+    if same_file and stat.size >= cursor.received and seen.received_same and seen.offset_same:
         return Resume(cursor.received)
     if stat.size >= cursor.offset and seen.offset_same:
         return Resume(cursor.offset, rewind=True)
+    if same_file and stat.remote and stat.size < cursor.received:
+        return Wait()
     return Restart("truncated" if same_file else "replaced")

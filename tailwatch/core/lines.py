@@ -12,8 +12,8 @@ class Line(NamedTuple):
     One complete line, without its newline.
 
     Attributes:
-        data: The bytes of the line. Empty if the line was too long.
-        offset: Byte offset of the line's first byte in the file.
+        data: The bytes of the line, without NULs before it. Empty if the line was too long.
+        offset: Byte offset at which the line begins, a hole of NULs before it included.
         end_offset: Byte offset just after the newline: a safe resume point.
         too_long: True if the line was longer than the limit and was dropped.
     """
@@ -42,6 +42,9 @@ class LineBuffer:
         assert line_bytes_max > 0
         self._tail: list[bytes] = []
         self._tail_bytes = 0
+        # A hole of NULs before a line is what copytruncate leaves. It is no part of the line,
+        # may be gigabytes long, and is passed only with the line that follows it.
+        self._hole_bytes = 0
         self._line_offset = offset
         self._received = offset
         self._line_bytes_max = line_bytes_max
@@ -73,12 +76,21 @@ class LineBuffer:
         offset = self._line_offset
         for piece in rest[:-1]:
             end = offset + len(piece) + 1
+            piece = piece.lstrip(b"\0")
             too_long = len(piece) > self._line_bytes_max
             lines.append(Line(b"" if too_long else piece, offset, end, too_long))
             offset = end
         self._line_offset = offset
         self._hold(rest[-1])
         return lines
+
+    def skip(self, hole_bytes: int) -> bool:
+        """Pass a hole of so many NULs without being fed them; False within a line."""
+        if self._tail_bytes:
+            return False
+        self._hole_bytes += hole_bytes
+        self._received += hole_bytes
+        return True
 
     def take_tail(self) -> Line | None:
         """
@@ -91,21 +103,25 @@ class LineBuffer:
             return None
         line = Line(self.tail, self._line_offset, self._received)
         self._tail.clear()
-        self._tail_bytes = 0
+        self._tail_bytes = self._hole_bytes = 0
         self._line_offset = self._received
         return line
 
     def _finish(self) -> Line:
         data = b"" if self._discarding else self.tail
-        end = self._line_offset + self._tail_bytes + 1
+        end = self._line_offset + self._hole_bytes + self._tail_bytes + 1
         line = Line(data, self._line_offset, end, self._discarding)
         self._tail.clear()
-        self._tail_bytes = 0
+        self._tail_bytes = self._hole_bytes = 0
         self._discarding = False
         self._line_offset = end
         return line
 
     def _hold(self, piece: bytes) -> None:
+        if not self._tail_bytes and piece.startswith(b"\0"):
+            stripped = piece.lstrip(b"\0")
+            self._hole_bytes += len(piece) - len(stripped)
+            piece = stripped
         # A writer that never sends a newline must not grow our memory.
         self._tail_bytes += len(piece)
         if self._tail_bytes > self._line_bytes_max:

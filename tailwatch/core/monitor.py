@@ -50,7 +50,7 @@ class RunMonitor:
         whole_file: bool = False,
     ) -> None:
         self._types = tuple(checks)
-        self._config = config or RunConfig()
+        self.config = config or RunConfig()
         self._tracker = None if whole_file else SegmentTracker()
         self.segment = 1
         self.last: Mark | None = None
@@ -62,7 +62,7 @@ class RunMonitor:
     def _begin(self) -> None:
         self.watched = [Watched(check(), Lifecycle(check.hold)) for check in self._types]
         for each in self.watched:
-            each.check.configure(self._config)
+            each.check.configure(self.config)
         self._arrange()
 
     def _arrange(self) -> None:
@@ -162,7 +162,7 @@ class RunMonitor:
 
     def configure(self, config: RunConfig) -> None:
         """Take in the run's configuration; what it changes shows at the next row or at rest."""
-        self._config = config
+        self.config = config
         for each in self.watched:
             each.check.configure(config)
 
@@ -206,7 +206,7 @@ class RunMonitor:
     def to_state(self) -> dict[str, Any]:
         """What to keep across a restart."""
         return {
-            "config": asdict(self._config),
+            "config": asdict(self.config),
             "segment": self.segment,
             "last": self.last,
             "recent": list(self.recent),

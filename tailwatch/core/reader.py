@@ -14,7 +14,7 @@ from .monitor import RunMonitor
 from .rows import Row, parse_row
 
 SKIP_BYTES = 64 * 1024
-"""A file without a training field in the lines that begin below this is no metric file."""
+"""A file without a training field in so many bytes of lines is no metric file."""
 
 
 class RunReader:
@@ -48,8 +48,10 @@ class RunReader:
         whole_file: bool = False,
     ) -> None:
         self.monitor = RunMonitor(checks, config, whole_file=whole_file)
+        self._checks, self._whole_file = checks, whole_file
         self._fields = fields or FieldMap()
         self._lines = LineBuffer(offset=0)
+        self._line_bytes = 0
         self.rows = 0
         self.is_metric = False
         self.bad_lines: Counter[str] = Counter()
@@ -58,6 +60,11 @@ class RunReader:
         self.last_loss: float | None = None
         self.last_timestamp_s: float | None = None
         self.first_line = b""
+
+    def anew(self) -> RunReader:
+        """A reader as this one was at first."""
+        config = self.monitor.config
+        return RunReader(self._checks, config, fields=self._fields, whole_file=self._whole_file)
 
     @property
     def offset(self) -> int:
@@ -72,17 +79,22 @@ class RunReader:
     @property
     def skippable(self) -> bool:
         """Whether enough was read without a training field to call it no metric file."""
-        return not self.is_metric and self.offset >= SKIP_BYTES
+        return not self.is_metric and self._line_bytes >= SKIP_BYTES
 
-    def feed(self, chunk: bytes) -> list[Transition]:
-        """Take in the next bytes of the file."""
+    def feed(self, chunk: bytes, lines: LineBuffer | None = None) -> list[Transition]:
+        """Take in the next bytes: of the file, or of an older one whose *lines* were detached."""
         transitions: list[Transition] = []
-        for line in self._lines.feed(chunk):
+        for line in (lines or self._lines).feed(chunk):
             # Decided line by line, or what is skipped would depend on the chunks.
-            if not self.is_metric and line.offset >= SKIP_BYTES:
+            if self.skippable:
                 break
+            self._line_bytes += line.end_offset - line.offset
             transitions += self._take(line)
         return transitions
+
+    def skip(self, hole_bytes: int) -> bool:
+        """Pass a hole before a line without being fed its NULs; False within a line."""
+        return self._lines.skip(hole_bytes)
 
     def take_bad_lines(self) -> Counter[str]:
         """The bad lines since this was last asked."""
@@ -90,12 +102,13 @@ class RunReader:
         self._bad_lines_taken = self.bad_lines.copy()
         return news
 
-    def end_tail(self) -> list[Transition]:
+    def end_tail(self, lines: LineBuffer | None = None) -> list[Transition]:
         """No more bytes will come: a last line without its newline counts if it is whole."""
-        tail = Line(self._lines.tail, self._lines.resume_offset, self._lines.received)
+        lines = lines or self._lines
+        tail = Line(lines.tail, lines.resume_offset, lines.received)
         if not isinstance(parse_row(tail, self._fields, self.rows + 1), Row):
             return []
-        line = self._lines.take_tail()
+        line = lines.take_tail()
         assert line is not None
         return self._take(line)
 
@@ -107,11 +120,16 @@ class RunReader:
         """Forget the torn line: it will be fed again, from `offset`."""
         self._lines = LineBuffer(offset=self.offset)
 
-    def source_restarted(self) -> None:
-        """The file was truncated or replaced: what follows is read from its first byte."""
-        self._lines = LineBuffer(offset=0)
+    def source_restarted(self) -> LineBuffer:
+        """
+        The file was truncated or replaced: what follows is read from its first byte.
+
+        Returns the lines of the old one, for what may still come of it.
+        """
+        lines, self._lines = self._lines, LineBuffer(offset=0)
         self.first_line = b""
         self.monitor.source_restarted()
+        return lines
 
     def _take(self, line: Line) -> list[Transition]:
         parsed = parse_row(line, self._fields, self.rows + 1)

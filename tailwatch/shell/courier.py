@@ -20,7 +20,7 @@ from .. import __version__
 from ..core.notices import Notice
 from ..core.outbox import Outcome, judge
 from ..core.secret import Secret
-from ..ports import Settled
+from ..messages import Settled
 
 TIMEOUT_S = 10.0
 ANSWER_BYTES_MAX = 4096

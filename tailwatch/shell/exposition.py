@@ -22,7 +22,7 @@ from ..core.cursor import RESTART_REASONS
 from ..core.names import escape
 from ..core.outbox import OUTCOMES
 from ..core.rows import BAD_LINE_REASONS
-from ..ports import RUN_STATES, RunView, Snapshot
+from ..messages import RUN_STATES, RunView, Snapshot
 
 _FINDING = ("run", "category", "severity")
 
@@ -171,6 +171,7 @@ class SnapshotCollector(Collector):
             ("check_errors", taken_out, ("category",), categories),
             ("restarts", again, ("reason",), _each(RESTART_REASONS)),
             ("watch_overflows", "Times that file events were lost.", (), [()]),
+            ("watcher_restarts", "Times that watching was begun anew.", (), [()]),
             ("state_errors", "Commits that failed and were tried again.", (), [()]),
             ("deliveries", "Attempts to deliver a message.", ("receiver", "outcome"), outcomes),
         ]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
+import gzip
 import json
 import os
+import resource
 import stat
 import struct
 import zlib
+from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import yaml
@@ -15,52 +21,173 @@ import yaml
 from ..core.check import RunConfig
 from ..core.cursor import MARKER_BYTES, Cursor, FileSeen, FileStat
 from ..core.runconfig import CONFIG_NAMES, configured_learning_rate
-from ..ports import Unreadable
+from ..messages import Unreadable
 
 # _IOR('v', 1, long): the generation of an inode, which tells a reused one apart.
 _FS_IOC_GETVERSION = 0x80087601
 _PREFIX_READ_BYTES = 1 << 20
 CONFIG_BYTES_MAX = 256 * 1024
+SIBLINGS_MAX = 32
+UNZIPPED_BYTES_MAX = 256 * 1024 * 1024
+# Without O_NONBLOCK a FIFO of a matching name would hang the engine.
+_OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class LocalFile:
     """An open regular file. See `ports.OpenFile`."""
 
-    def __init__(self, descriptor: int, seen: FileSeen) -> None:
-        self._descriptor = descriptor
-        self.seen = seen
+    def __init__(self, descriptor: int, seen: FileSeen, *, kept: bool) -> None:
+        self._descriptor, self._kept, self.seen = descriptor, kept, seen
 
     def read(self, offset: int, size: int) -> bytes:
         """At most *size* bytes at *offset*."""
         return os.pread(self._descriptor, size, offset)
 
+    def hole(self, offset: int) -> int:
+        """How many bytes at *offset* were never written, and read as NULs."""
+        try:
+            data = os.lseek(self._descriptor, offset, os.SEEK_DATA)
+        except OSError as error:  # ENXIO: nothing but a hole up to the end.
+            return max(0, self.seen.stat.size - offset) if error.errno == errno.ENXIO else 0
+        return max(0, min(data, self.seen.stat.size) - offset)
+
+    def holds(self, marker: bytes, offset: int) -> bool:
+        """Whether the bytes before *offset* are still those of *marker*."""
+        return _marker(self._descriptor, offset) == marker
+
     def close(self) -> None:
-        """Let go of it."""
-        os.close(self._descriptor)
+        """Let go of it; the follower may keep it open."""
+        if not self._kept:
+            os.close(self._descriptor)
 
 
 class LocalFollower:
-    """Regular files of this host's file systems."""
+    """
+    Regular files of this host's file systems.
+
+    Files that are being written to are kept open, so that what was renamed or
+    deleted while we were behind can be read to its end.
+
+    Args:
+        remote: Whether a path is on a network file system.
+        open_max: At most so many files are kept open; the ones longest unread go first.
+    """
+
+    def __init__(self, remote: Callable[[str], bool] = lambda _: False, open_max: int = 256):
+        self._remote = remote
+        # Half of what the process may have open: the rest is for all else.
+        self._open_max = min(open_max, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
+        self._kept: OrderedDict[str, int] = OrderedDict()
+        self._left: dict[str, int] = {}
 
     def open(self, path: str, cursor: Cursor) -> LocalFile | Unreadable:
-        """Open *path* and compare it with what was read of it."""
+        """Open what is at *path* now and compare it with what was read of it."""
         try:
-            # Without O_NONBLOCK a FIFO of a matching name would hang the engine.
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+            info = os.stat(path)
+            descriptor = self._descriptor(path, info)
         except (FileNotFoundError, NotADirectoryError):
             return Unreadable("not there", gone=True)
         except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                self.close()  # What we keep open may be what is missing.
             return Unreadable(error.strerror or "cannot be opened")
+        if descriptor is None:
+            return Unreadable("not a regular file")
         try:
-            info = os.fstat(descriptor)
-            if not stat.S_ISREG(info.st_mode):
-                os.close(descriptor)
-                return Unreadable("not a regular file")
-            return LocalFile(descriptor, _compare(descriptor, info, cursor))
+            return LocalFile(descriptor, self._compare(path, descriptor, cursor), kept=True)
         except OSError as error:
-            os.close(descriptor)
+            self.release(path)
             return Unreadable(error.strerror or "cannot be read")
+
+    def _descriptor(self, path: str, info: os.stat_result) -> int | None:
+        kept = self._kept.get(path)
+        if kept is not None:
+            held = os.fstat(kept)
+            if (held.st_dev, held.st_ino) == (info.st_dev, info.st_ino):
+                self._kept.move_to_end(path)
+                return kept
+        descriptor = os.open(path, _OPEN)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            return None
+        if kept is not None:
+            self.let_go(self._left.pop(path, None))
+            self._left[path] = self._kept.pop(path)
+        self._kept[path] = descriptor
+        while len(self._kept) > self._open_max:
+            self.let_go(self._kept.popitem(last=False)[1])
+        return descriptor
+
+    def _compare(self, path: str, descriptor: int, cursor: Cursor) -> FileSeen:
+        return _compare(descriptor, os.fstat(descriptor), cursor, self._remote(path))
+
+    def remainder(self, path: str, cursor: Cursor, alias: str | None) -> LocalFile | None:
+        """
+        The file that *cursor* was in, now that *path* is another one, or none.
+
+        Found by the descriptor that was kept, under *alias*, or as a sibling: what
+        rename rotation and copytruncate leave beside the file, gzipped or not.
+        """
+        for kept in (self._left.get(path), self._kept.get(path)):
+            if kept is not None and (found := self._continues(path, kept, cursor, kept=True)):
+                return found
+        candidates = _siblings(path, cursor)
+        if alias is not None:
+            candidates = [alias, *candidates, *_siblings(alias, cursor)]
+        for candidate in dict.fromkeys(candidates):
+            with contextlib.suppress(OSError):
+                if candidate.endswith(".gz"):
+                    if (unzipped := _unzipped(candidate, cursor)) is None:
+                        continue
+                    self.let_go(self._left.pop(path, None))
+                    self._left[path] = unzipped
+                    return self._continues(path, unzipped, cursor, kept=True)
+                descriptor = os.open(candidate, _OPEN)
+                if found := self._continues(path, descriptor, cursor, kept=False):
+                    return found
+                os.close(descriptor)
+        return None
+
+    def _continues(
+        self, path: str, descriptor: int, cursor: Cursor, *, kept: bool
+    ) -> LocalFile | None:
+        info = os.fstat(descriptor)
+        if not stat.S_ISREG(info.st_mode) or info.st_size < cursor.offset:
+            return None
+        seen = self._compare(path, descriptor, cursor)
+        # With nothing evaluated yet, any file begins with all that was: only identity tells.
+        same_file = seen.stat.identity == cursor.identity
+        if (same_file or cursor.offset) and (seen.received_same or seen.offset_same):
+            return LocalFile(descriptor, seen, kept=kept)
+        return None
+
+    def inode(self, path: str) -> tuple[int, int] | None:
+        """Device and inode of what is at *path*; None if nothing is."""
+        with contextlib.suppress(OSError):
+            info = os.stat(path)
+            return info.st_dev, info.st_ino
+        return None
+
+    def leave(self, path: str) -> None:
+        """Keep the file that was at *path* before open no longer."""
+        self.let_go(self._left.pop(path, None))
+
+    def release(self, path: str) -> None:
+        """Keep *path* open no longer."""
+        for each in (self._left, self._kept):
+            self.let_go(each.pop(path, None))
+
+    def close(self) -> None:
+        """Keep nothing open."""
+        for path in [*self._kept, *self._left]:
+            self.release(path)
+
+    @staticmethod
+    def let_go(descriptor: int | None) -> None:
+        """Close a descriptor, if there is one."""
+        if descriptor is not None:
+            os.close(descriptor)
 
     def run_config(self, path: str) -> RunConfig | None:
         """The configuration beside the metric file *path*, if there is a readable one."""
@@ -73,33 +200,74 @@ class LocalFollower:
 
 def read_run_config(path: str) -> RunConfig | None:
     """What checks read of one configuration file; None if it cannot be read."""
+    descriptor = None
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
+        descriptor = os.open(path, _OPEN)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            data = file.read(CONFIG_BYTES_MAX + 1)
-        if len(data) > CONFIG_BYTES_MAX:
-            return None
-        text = data.decode("utf-8-sig")
+        data = os.pread(descriptor, CONFIG_BYTES_MAX + 1, 0)
+        text = data.decode("utf-8-sig") if len(data) <= CONFIG_BYTES_MAX else ""
         is_json = path.endswith(".json")
         config = json.loads(text) if is_json else yaml.load(text, Loader=_YAML_LOADER)
     except Exception:  # PyYAML leaks KeyError, IndexError and more for a bad `!!int ''`.
         return None
     finally:
-        os.close(descriptor)
+        LocalFollower.let_go(descriptor)
     if not isinstance(config, dict):
         return None
     return RunConfig(configured_learning_rate(config), path)
 
 
-def _compare(descriptor: int, info: os.stat_result, cursor: Cursor) -> FileSeen:
-    seen = FileStat(info.st_dev, info.st_ino, _generation(descriptor), info.st_size, info.st_mtime)
+def _siblings(path: str, cursor: Cursor) -> list[str]:
+    """Files beside *path* whose names say that they may be what became of it."""
+    directory, base = os.path.split(path)
+    stem = os.path.splitext(base)[0]
+    found = []
+    with contextlib.suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            named = entry.name.startswith((f"{base}.", f"{base}-", f"{stem}.", f"{stem}-"))
+            same = entry.inode() == cursor.identity[1]
+            if entry.name != base and (named or same) and entry.is_file(follow_symlinks=False):
+                found.append((not same, entry.name, entry.path))
+    return [path for _, _, path in sorted(found)[:SIBLINGS_MAX]]
+
+
+def _unzipped(path: str, cursor: Cursor) -> int | None:
+    """A gzipped sibling, if it begins with all that was read, as a file in memory."""
+    descriptor = os.memfd_create("tailwatch", os.MFD_CLOEXEC)
+    try:
+        checksum = size = 0
+        with gzip.open(path) as packed, os.fdopen(os.dup(descriptor), "wb") as plain:
+            while (chunk := packed.read(_PREFIX_READ_BYTES)) and size <= UNZIPPED_BYTES_MAX:
+                if size < cursor.offset:
+                    checksum = zlib.crc32(chunk[: cursor.offset - size], checksum)
+                size += len(chunk)
+                # Only what was not read is needed, but offsets must stay what they were.
+                plain.write(chunk)
+        if size >= cursor.offset > 0 and checksum == cursor.offset_crc:
+            return descriptor
+    except (OSError, EOFError, zlib.error):
+        pass
+    os.close(descriptor)
+    return None
+
+
+def _compare(descriptor: int, info: os.stat_result, cursor: Cursor, remote: bool) -> FileSeen:
+    seen = FileStat(
+        info.st_dev,
+        info.st_ino,
+        _generation(descriptor),
+        info.st_size,
+        info.st_mtime,
+        remote,
+        info.st_nlink,
+    )
     if seen.identity == cursor.identity:
-        received_same = _marker(descriptor, cursor.received) == cursor.received_marker
+        head = os.pread(descriptor, len(cursor.received_head), cursor.offset)
+        received_same = (
+            head == cursor.received_head
+            and _marker(descriptor, cursor.received) == cursor.received_marker
+        )
         offset_same = _marker(descriptor, cursor.offset) == cursor.offset_marker
         return FileSeen(seen, received_same, offset_same)
     same = info.st_size >= cursor.offset and (
@@ -127,7 +295,6 @@ def _checksum(descriptor: int, size: int) -> int:
 
 def _generation(descriptor: int) -> int:
     try:
-        raw = fcntl.ioctl(descriptor, _FS_IOC_GETVERSION, b"\0" * 8)
+        return int(struct.unpack("@l", fcntl.ioctl(descriptor, _FS_IOC_GETVERSION, b"\0" * 8))[0])
     except OSError:
         return 0  # tmpfs and network file systems have none.
-    return int(struct.unpack("@l", raw)[0])

@@ -6,7 +6,7 @@ import contextlib
 import queue
 import threading
 
-from ..ports import Incoming, Settled, Stop
+from ..messages import Incoming, Settled, Stop
 
 HINTS_MAX = 100_000
 

@@ -60,6 +60,8 @@ def configure_logs(level: str, style: str, stream: TextIO | None = None) -> Log:
     # Its debug level is a line an event: of no use, and without bound. Its warnings
     # tell of lost events and are listened for, whatever is shown.
     logging.getLogger("watchdog").setLevel(logging.WARNING)
+    # This one speaks only of watches that were stopped, which we do ourselves.
+    logging.getLogger("watchdog.observers.inotify").setLevel(logging.CRITICAL)
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 
+READ_AGAIN_S = 60.0
+ANSWERS_MAX = 10_000
 MOUNTINFO = "/proc/self/mountinfo"
 # Writes of other hosts, or of the server, make no inotify event on these.
 REMOTE_TYPES = frozenset(
@@ -52,6 +55,26 @@ def is_remote(path: str, mountinfo: str = MOUNTINFO) -> bool:
         if inside and len(point) >= longest:
             kind, longest = right.split()[0], len(point)
     return kind in REMOTE_TYPES or kind.startswith("fuse.")
+
+
+class Mounts:
+    """Answers for many paths; the table of mounts is read again once a minute."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._answers: dict[str, bool] = {}
+        self._read_s = monotonic()
+
+    def remote(self, path: str) -> bool:
+        """Whether *path* is on a network or FUSE file system."""
+        now_s = self._monotonic()
+        if now_s - self._read_s > READ_AGAIN_S or len(self._answers) > ANSWERS_MAX:
+            self._answers.clear()
+            self._read_s = now_s
+        directory = os.path.dirname(path)
+        if directory not in self._answers:
+            self._answers[directory] = is_remote(path)
+        return self._answers[directory]
 
 
 def _unescape(text: str) -> str:

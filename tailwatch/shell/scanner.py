@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 
 from ..core.globs import PathFilter
-from ..ports import FoundFile
+from ..messages import FoundFile
 
 
 class DirectoryScanner:
@@ -26,6 +26,7 @@ class DirectoryScanner:
         self._roots = [os.path.abspath(path) for path in paths]
         self._wanted = wanted
         self._missing: set[str] = set()
+        self._directories: dict[str, set[int]] = {}
 
     def roots(self) -> list[str]:
         """The paths to watch, as absolute paths."""
@@ -35,9 +36,13 @@ class DirectoryScanner:
         """Roots that could not be read at the last sweep."""
         return set(self._missing)
 
+    def directories(self) -> Mapping[str, Set[int]]:
+        """Root -> the inodes of all directories that the last sweep saw below it."""
+        return self._directories
+
     def sweep(self) -> Iterator[FoundFile]:
         """Every file that matches, under every root, each once."""
-        self._missing = set()
+        self._missing, self._directories = set(), {}
         seen: set[str] = set()
         for root in self._roots:
             for found in self._under(root):
@@ -63,7 +68,8 @@ class DirectoryScanner:
             self._missing.add(root)
             return
         if stat.S_ISDIR(info.st_mode):
-            yield from self._walk(root, root)
+            below = self._directories[root] = {info.st_ino}
+            yield from self._walk(root, root, below)
         else:
             yield _found(root, None, info)
 
@@ -73,13 +79,13 @@ class DirectoryScanner:
         except OSError:
             return
         if stat.S_ISDIR(info.st_mode):
-            yield from self._walk(path, root)
+            yield from self._walk(path, root, set())
         elif path == root:
             yield _found(path, None, info)
         elif self._wanted(os.path.relpath(path, root)) and stat.S_ISREG(info.st_mode):
             yield _found(path, root, info)
 
-    def _walk(self, top: str, root: str) -> Iterator[FoundFile]:
+    def _walk(self, top: str, root: str, inodes: set[int]) -> Iterator[FoundFile]:
         stack = [top]
         prefix = len(root.rstrip("/")) + 1
         while stack:
@@ -93,6 +99,7 @@ class DirectoryScanner:
                 try:
                     if entry.is_dir(follow_symlinks=False):
                         below.append(entry.path)
+                        inodes.add(entry.inode())
                     elif self._wanted(entry.path[prefix:]) and entry.is_file(
                         follow_symlinks=False
                     ):
@@ -104,4 +111,5 @@ class DirectoryScanner:
 
 def _found(path: str, root: str | None, info: os.stat_result) -> FoundFile:
     changed = (info.st_size, info.st_mtime_ns, info.st_ino)
-    return FoundFile(path, root, info.st_size, info.st_mtime, changed)
+    inode = (info.st_dev, info.st_ino)
+    return FoundFile(path, root, info.st_size, info.st_mtime, inode, changed)

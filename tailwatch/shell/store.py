@@ -12,8 +12,9 @@ from collections.abc import Callable
 from ..core.notices import Notice
 from ..core.numbers import jsonable
 from ..errors import StateUnusable, StateWriteError
+from ..messages import Commit, OutboxRow, Restored, RunRecord
 from ..packing import pack, unpack
-from ..ports import Commit, Log, OutboxRow, Restored, RunRecord
+from ..ports import Log
 
 # "TLWT": tells our database from a foreign one of the same name.
 APPLICATION_ID = 0x544C5754
@@ -209,8 +210,12 @@ class SqliteStore:
     def _write(self, commit: Commit) -> None:
         many = self._connection.executemany
         many(
+            "UPDATE runs SET path = ? WHERE path = ?",
+            ((os.fsencode(new), os.fsencode(old)) for old, new in commit.moved),
+        )
+        many(
             "INSERT INTO runs (path, name, root, state) VALUES (?, ?, ?, ?)"
-            " ON CONFLICT (path) DO UPDATE SET state = excluded.state",
+            " ON CONFLICT (path) DO UPDATE SET state = excluded.state, root = excluded.root",
             (
                 (os.fsencode(r.path), r.name, r.root and os.fsencode(r.root), pack(r.state))
                 for r in commit.runs.values()

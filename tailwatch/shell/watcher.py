@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -69,24 +71,52 @@ class _OverflowHandler(logging.Handler):
             self._hints.sweep()
 
 
+class _Canary(FileSystemEventHandler):
+    """Hears the file that we touch ourselves."""
+
+    def __init__(self) -> None:
+        self.heard = False
+
+    def dispatch(self, event: FileSystemEvent) -> None:
+        self.heard = True
+
+
 @dataclass(slots=True)
 class _Watch:
     watch: ObservedWatch
     identity: tuple[int, int]
+    gaps: int = 0
 
 
 class DirectoryWatcher:
     """
     Watches roots, as far as the system lets it.
 
+    A watcher may be alive and yet say nothing: a thread of watchdog's has died, the
+    limit of watches was reached below a root, the file system makes no events. So a
+    file of our own is touched at each sweep, and must be heard until the next.
+
     Args:
         roots: Absolute paths; for a file its directory is watched.
         hints: Where hints go.
+        own: A directory of our own, for the file that is touched; None: trust what is alive.
+        remote: Whether a path is on a network file system, which is not watched at all.
     """
 
-    def __init__(self, roots: Iterable[str], hints: Hints) -> None:
+    def __init__(
+        self,
+        roots: Iterable[str],
+        hints: Hints,
+        own: str | None = None,
+        remote: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self._roots = list(roots)
         self._hints = hints
+        self._own, self._remote = own, remote
+        self._canary = _Canary()
+        self._touched = False
+        self._silences = 0
+        self._restarts = 0
         self._handler = _Handler(hints)
         self._overflow = _OverflowHandler(hints)
         logging.getLogger("watchdog.observers.inotify_c").addHandler(self._overflow)
@@ -97,20 +127,85 @@ class DirectoryWatcher:
         """How often the kernel's queue overflowed."""
         return self._overflow.overflows
 
-    def tend(self, missing: set[str]) -> Mapping[str, str]:
-        """Watch what can be watched; return root -> mode. Called at every sweep."""
+    def restarts(self) -> int:
+        """How often watching was begun anew because it had died or fallen silent."""
+        return self._restarts
+
+    def alive(self) -> bool:
+        """Whether everything that should run does. Cheap: asked at every turn."""
+        observer = self._observer
+        if observer is None:
+            return True
+        running = {emitter.watch for emitter in list(observer.emitters) if emitter.is_alive()}
+        return self._alive(observer) and all(
+            known.watch in running for known in self._watches.values()
+        )
+
+    def tend(
+        self, missing: set[str], directories: Mapping[str, Set[int]] | None = None
+    ) -> Mapping[str, str]:
+        """
+        Watch what can be watched; return root -> mode. Called at every sweep.
+
+        Args:
+            missing: Roots that are not there.
+            directories: Root -> inodes of all directories below it, as the sweep saw them.
+        """
+        self._listen()
         if self._observer is not None and not self._alive(self._observer):
-            self.stop()
+            self._begin_anew()
         if self._observer is None:
             self._start()
-        return {
-            root: "missing" if root in missing else "events" if self._tend(root) else "sweep"
-            for root in self._roots
-        }
+        watched = _watched_inodes() if directories else set()
+        modes = {}
+        for root in self._roots:
+            if root in missing:
+                modes[root] = "missing"
+                continue
+            events = not self._remote(root) and self._tend(root)
+            whole = not directories or self._whole(root, directories.get(root, set()) - watched)
+            modes[root] = "events" if events and whole and not self._silences else "sweep"
+        self._touch()
+        return modes
+
+    def _listen(self) -> None:
+        """Was the last touch heard? After some silence, begin anew, ever more rarely."""
+        self._silences = self._silences + 1 if self._touched and not self._canary.heard else 0
+        if self._silences >= 2 and _is_power_of_two(self._silences):
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._restarts += 1
+        self.stop()
+
+    def _touch(self) -> None:
+        self._canary.heard = self._touched = False
+        if self._own is None or self._observer is None:
+            return
+        with contextlib.suppress(OSError), open(os.path.join(self._own, "canary"), "wb") as file:
+            file.write(b".")
+            self._touched = True
+
+    def _whole(self, root: str, unwatched: Set[int]) -> bool:
+        """Whether every directory below *root* is watched; if not for long, watch it anew."""
+        known = self._watches.get(root)
+        if known is None or not unwatched:
+            return not unwatched
+        known.gaps += 1
+        if known.gaps >= 2 and _is_power_of_two(known.gaps):
+            self._watches.pop(root)
+            with contextlib.suppress(Exception):
+                assert self._observer is not None
+                self._observer.unschedule(known.watch)
+            if self._tend(root) and root in self._watches:
+                self._watches[root].gaps = known.gaps
+        return False
 
     @staticmethod
     def _alive(observer: BaseObserver) -> bool:
-        return observer.is_alive()
+        # Its reading thread can die of a race of its own, and nothing else would tell.
+        reader = getattr(observer, "_inotify_fd", None)
+        return observer.is_alive() and (reader is None or reader.is_alive())
 
     def _start(self) -> None:
         # A race of watchdog's own with directories that are made quickly, and harmless;
@@ -119,6 +214,8 @@ class DirectoryWatcher:
         try:
             self._observer = Observer()
             self._observer.start()
+            if self._own is not None:
+                self._observer.schedule(self._canary, self._own, event_filter=[FileModifiedEvent])
         except (OSError, RuntimeError):  # No inotify instance, no thread: the sweep must do.
             self._observer = None
 
@@ -141,7 +238,7 @@ class DirectoryWatcher:
             watch = self._observer.schedule(
                 self._handler, directory, recursive=directory == root, event_filter=EVENTS
             )
-        except (OSError, KeyError, RuntimeError):
+        except Exception:  # No watch to be had, or watchdog's books are wrong: the sweep must do.
             return False
         self._watches[root] = _Watch(watch, identity)
         self._hints.sweep()  # What came before the watch stood has made no event.
@@ -153,14 +250,40 @@ class DirectoryWatcher:
 
     def stop(self) -> None:
         """Stop watching."""
-        if self._observer is not None:
-            self._observer.stop()
-            if self._observer.is_alive():
-                self._observer.join(timeout=5)
-        self._observer = None
+        observer, self._observer = self._observer, None
+        self._touched = False
         self._watches.clear()
+        if observer is None:
+            return
+        # When one of its threads has died its books may be wrong, and each of these may
+        # raise; the last one gives the inotify instance back, of which there are few.
+        threads = [*list(observer.emitters), observer, getattr(observer, "_inotify_fd", observer)]
+        for thread in threads:
+            with contextlib.suppress(Exception):
+                thread.stop()
+        for thread in threads:
+            with contextlib.suppress(Exception):
+                thread.join(timeout=5)
 
     def close(self) -> None:
         """Stop for good."""
         self.stop()
         logging.getLogger("watchdog.observers.inotify_c").removeHandler(self._overflow)
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number & (number - 1) == 0
+
+
+def _watched_inodes() -> set[int]:
+    """The inodes that this process has inotify watches on: what is really watched."""
+    inodes: set[int] = set()
+    with contextlib.suppress(OSError):
+        for name in os.listdir("/proc/self/fd"):
+            with contextlib.suppress(OSError):
+                if os.readlink(f"/proc/self/fd/{name}") != "anon_inode:inotify":
+                    continue
+                with open(f"/proc/self/fdinfo/{name}") as info:
+                    found = re.findall(r"^inotify wd:\S+ ino:([0-9a-f]+)", info.read(), re.M)
+                inodes.update(int(inode, 16) for inode in found)
+    return inodes

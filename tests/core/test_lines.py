@@ -28,6 +28,7 @@ def oracle(data: bytes, start: int, limit: int) -> list[Line]:
     lines, offset = [], start
     for piece in data.split(b"\n")[:-1]:
         end = offset + len(piece) + 1
+        piece = piece.lstrip(b"\0")  # A hole before a line is no part of it.
         too_long = len(piece) > limit
         lines.append(Line(b"" if too_long else piece, offset, end, too_long))
         offset = end

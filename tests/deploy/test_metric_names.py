@@ -8,7 +8,7 @@ import pytest
 
 from tailwatch.core.findings import SEVERITIES
 from tailwatch.core.outbox import OUTCOMES
-from tailwatch.ports import WATCH_MODES
+from tailwatch.messages import WATCH_MODES
 from tests.deploy.metric_names import (
     load,
     names_in,

@@ -12,7 +12,7 @@ from typing import Any
 
 from tailwatch.core.findings import Evidence, Mark, Severity, Transition, TransitionKind
 from tailwatch.core.notices import Notice
-from tailwatch.ports import RunView, Snapshot, Standing, Tally
+from tailwatch.messages import RunView, Snapshot, Standing, Tally
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 20.0

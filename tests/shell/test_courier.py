@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from tailwatch.core.outbox import Outcome
 from tailwatch.core.secret import Secret
-from tailwatch.ports import Settled
+from tailwatch.messages import Settled
 from tailwatch.receivers import generic, slack
 from tailwatch.shell import courier as courier_module
 from tailwatch.shell.courier import HttpCourier

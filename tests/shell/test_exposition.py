@@ -24,7 +24,7 @@ from tailwatch.core.cursor import RESTART_REASONS
 from tailwatch.core.findings import Severity
 from tailwatch.core.outbox import OUTCOMES
 from tailwatch.core.rows import BAD_LINE_REASONS
-from tailwatch.ports import RUN_STATES, RunView
+from tailwatch.messages import RUN_STATES, RunView
 from tailwatch.shell.exposition import Exposed, make_registry
 from tests.shell.helpers import run_view, snapshot, standing, tally
 
@@ -48,6 +48,7 @@ PROMISED: dict[str, tuple[str, set[str]]] = {
     "tailwatch_restarts_total": ("counter", {"reason"}),
     "tailwatch_watch_mode": ("gauge", {"root", "mode"}),
     "tailwatch_watch_overflows_total": ("counter", set()),
+    "tailwatch_watcher_restarts_total": ("counter", set()),
     "tailwatch_sweep_duration_seconds": ("summary", set()),
     "tailwatch_commit_duration_seconds": ("summary", set()),
     "tailwatch_state_errors_total": ("counter", set()),

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tailwatch.core.check import RunConfig
 from tailwatch.core.cursor import Cursor, Restart, Resume, decide
-from tailwatch.ports import Unreadable
+from tailwatch.messages import Unreadable
 from tailwatch.shell.follower import CONFIG_BYTES_MAX, LocalFile, LocalFollower, read_run_config
 from tests.shell.helpers import as_nobody
 
@@ -26,12 +26,14 @@ HEADER = b'{"config": "the same at every start of the trainer, and longer than a
 
 @contextmanager
 def opened(path: Path, cursor: Cursor) -> Iterator[LocalFile]:
-    file = LocalFollower().open(str(path), cursor)
+    follower = LocalFollower()
+    file = follower.open(str(path), cursor)
     assert isinstance(file, LocalFile), file
     try:
         yield file
     finally:
         file.close()
+        follower.close()
 
 
 def decision(path: Path, cursor: Cursor) -> Resume | Restart:
@@ -274,9 +276,12 @@ def test_no_descriptor_is_left_open(path: Path, tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(50):
         decision(path, Cursor())
-        LocalFollower().open(str(tmp_path / "fifo"), Cursor())
-        LocalFollower().open(str(tmp_path), Cursor())
-        LocalFollower().run_config(str(path))
+        follower = LocalFollower()
+        follower.open(str(path), Cursor())
+        follower.open(str(tmp_path / "fifo"), Cursor())
+        follower.open(str(tmp_path), Cursor())
+        follower.run_config(str(path))
+        follower.close()
     assert before == len(os.listdir("/proc/self/fd"))
 
 

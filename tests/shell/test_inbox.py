@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from tailwatch.core.outbox import Outcome
-from tailwatch.ports import Incoming, Settled, Stop
+from tailwatch.messages import Incoming, Settled, Stop
 from tailwatch.shell import inbox as inbox_module
 from tailwatch.shell.inbox import ThreadInbox
 from tests.shell.helpers import PATIENCE_S

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailwatch.core.globs import PathFilter
-from tailwatch.ports import FoundFile
+from tailwatch.messages import FoundFile
 from tailwatch.shell.scanner import DirectoryScanner
 from tests.shell.helpers import as_nobody
 
@@ -54,7 +54,8 @@ def test_found_file_is_as_the_system_says(tmp_path: Path) -> None:
     path = put(tmp_path / "a.jsonl", "12345")
     info = os.stat(path)
     changed = (5, info.st_mtime_ns, info.st_ino)
-    expected = FoundFile(path, str(tmp_path), 5, info.st_mtime, changed)
+    inode = (info.st_dev, info.st_ino)
+    expected = FoundFile(path, str(tmp_path), 5, info.st_mtime, inode, changed)
     assert [expected] == list(scanner(tmp_path).sweep()) == list(scanner(tmp_path).find(path))
 
 

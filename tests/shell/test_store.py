@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from tailwatch import packing
 from tailwatch.errors import StateUnusable, StateWriteError
-from tailwatch.ports import Commit, FindingRecord, RunRecord
+from tailwatch.messages import Commit, FindingRecord, RunRecord
 from tailwatch.shell import store as store_module
 from tailwatch.shell.store import APPLICATION_ID, MIGRATIONS, SqliteStore
 from tests.shell.helpers import (
@@ -508,7 +508,7 @@ def test_file_size_limit_keeps_nothing_and_heals(tmp_path: Path) -> None:
     code = """
 import resource, signal, sys, structlog
 from tailwatch.errors import StateWriteError
-from tailwatch.ports import Commit
+from tailwatch.messages import Commit
 from tailwatch.shell.store import SqliteStore
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 store = SqliteStore(sys.argv[1], structlog.get_logger())
@@ -566,7 +566,7 @@ def test_reader_sees_whole_commits_while_we_write(tmp_path: Path) -> None:
 _COMMITS = """
 import sys, structlog
 from tailwatch.core.notices import Notice
-from tailwatch.ports import Commit, RunRecord
+from tailwatch.messages import Commit, RunRecord
 from tailwatch.shell.store import SqliteStore
 store = SqliteStore(sys.argv[1], structlog.get_logger())
 n = store.load().meta.get("n", 0)

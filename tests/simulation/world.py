@@ -23,7 +23,7 @@ from tailwatch.core.outbox import Outcome
 from tailwatch.dispatch import Dispatch
 from tailwatch.engine import Engine, Options, World
 from tailwatch.errors import StateWriteError
-from tailwatch.ports import (
+from tailwatch.messages import (
     Commit,
     FoundFile,
     Incoming,
@@ -104,6 +104,9 @@ class _Scanner:
     def missing(self) -> set[str]:
         return set()
 
+    def directories(self) -> Mapping[str, set[int]]:
+        return {}
+
     def sweep(self) -> Iterable[FoundFile]:
         self.world.point()
         return [self._found(path) for path in sorted(self.world.files)]
@@ -114,7 +117,7 @@ class _Scanner:
     def _found(self, path: str) -> FoundFile:
         file = self.world.files[path]
         changed = (len(file.data), zlib.crc32(file.data), file.inode)
-        return FoundFile(path, ROOT, len(file.data), file.mtime_s, changed)
+        return FoundFile(path, ROOT, len(file.data), file.mtime_s, (1, file.inode), changed)
 
 
 class _Open:
@@ -128,7 +131,12 @@ class _Open:
             if same
             else zlib.crc32(prefix) == cursor.offset_crc
         )
-        received_same = same and self._before(cursor.received) == cursor.received_marker
+        head = self.data[cursor.offset : cursor.offset + len(cursor.received_head)]
+        received_same = (
+            same
+            and head == cursor.received_head
+            and self._before(cursor.received) == cursor.received_marker
+        )
         self.seen = FileSeen(stat, received_same, offset_same)
 
     def _before(self, offset: int) -> bytes:
@@ -137,6 +145,12 @@ class _Open:
     def read(self, offset: int, size: int) -> bytes:
         self.world.point()
         return self.data[offset : offset + min(size, self.world.chunk(size))]
+
+    def hole(self, offset: int) -> int:
+        return 0
+
+    def holds(self, marker: bytes, offset: int) -> bool:
+        return marker == self._before(offset)
 
     def close(self) -> None:
         pass
@@ -152,15 +166,34 @@ class _Follower:
             return Unreadable("not there", gone=True)
         return _Open(self.world, self.world.files[path], cursor)
 
+    def remainder(self, path: str, cursor: Cursor, alias: str | None) -> None:
+        return None
+
+    def inode(self, path: str) -> tuple[int, int] | None:
+        file = self.world.files.get(path)
+        return file and (1, file.inode)
+
+    def leave(self, path: str) -> None:
+        pass
+
+    def release(self, path: str) -> None:
+        pass
+
     def run_config(self, path: str) -> RunConfig | None:
         return self.world.configs.get(path)
 
 
 class _Watcher:
-    def tend(self, missing: set[str]) -> Mapping[str, str]:
+    def tend(self, missing: set[str], directories: Mapping[str, set[int]]) -> Mapping[str, str]:
         return {ROOT: "events"}
 
+    def alive(self) -> bool:
+        return True
+
     def overflows(self) -> int:
+        return 0
+
+    def restarts(self) -> int:
         return 0
 
 

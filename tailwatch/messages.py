@@ -1,0 +1,198 @@
+"""What passes between the engine and the world: messages, records, and what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from .core.findings import Severity, Transition
+from .core.notices import Notice
+from .core.outbox import Outcome
+
+# Messages into the engine.
+
+
+class Settled(NamedTuple):
+    """A courier's word on one attempt."""
+
+    receiver: str
+    outcome: Outcome
+
+
+class Stop(NamedTuple):
+    """Drain and end."""
+
+    reason: str
+
+
+class Incoming(NamedTuple):
+    """
+    What came in since the last turn.
+
+    Attributes:
+        paths: Files and directories that may have changed.
+        sweep: Hints may have been lost: look at everything now.
+        messages: In the order in which they came.
+    """
+
+    paths: set[str]
+    sweep: bool
+    messages: list[Settled | Stop]
+
+
+# What a turn changed.
+
+
+@dataclass(slots=True)
+class RunRecord:
+    """What is kept of one followed file."""
+
+    path: str
+    name: str
+    root: str | None
+    state: dict[str, Any]
+
+
+class FindingRecord(NamedTuple):
+    """A transition of a run, and when it happened (Unix seconds)."""
+
+    run: str
+    transition: Transition
+    time_s: float
+
+
+class OutboxRow(NamedTuple):
+    """An unsent notice, and the digest it belongs to, if it does."""
+
+    receiver: str
+    notice: Notice
+    digest: str | None
+
+
+@dataclass(slots=True)
+class Commit:
+    """Everything one turn changed: stored in one transaction, or not at all."""
+
+    runs: dict[str, RunRecord] = field(default_factory=dict)
+    moved: list[tuple[str, str]] = field(default_factory=list)
+    findings: list[FindingRecord] = field(default_factory=list)
+    notices: list[tuple[str, Notice]] = field(default_factory=list)
+    digests: list[tuple[str, str, list[str]]] = field(default_factory=list)
+    settled: list[tuple[str, list[str], str]] = field(default_factory=list)
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(
+            self.runs
+            or self.moved
+            or self.findings
+            or self.notices
+            or self.digests
+            or self.settled
+            or self.meta
+        )
+
+
+@dataclass(slots=True)
+class Restored:
+    """What the store held at start. *fresh*: nothing, this is the first start."""
+
+    fresh: bool
+    runs: list[RunRecord]
+    outbox: list[OutboxRow]
+    meta: dict[str, Any]
+
+
+# What is shown.
+
+
+class Standing(NamedTuple):
+    """A finding that stands now."""
+
+    category: str
+    severity: Severity
+    message: str
+    suggestion: str
+    step: int | float
+    row: int
+    since_s: float | None
+
+
+class Tally(NamedTuple):
+    """How often a category went to firing in a run, and when last (Unix seconds)."""
+
+    total: int
+    last_s: float | None
+
+
+class RunView(NamedTuple):
+    """One run as it was at the last commit."""
+
+    name: str
+    file: str
+    state: str
+    segment: int
+    rows: int
+    last_step: float | None
+    loss: float | None
+    last_row_s: float | None
+    last_seen_s: float
+    lag_bytes: int
+    tallies: Mapping[str, Tally]
+    standing: Sequence[Standing]
+    recent: Sequence[float]
+
+
+class Snapshot(NamedTuple):
+    """Everything that `/metrics` and the pages show. Never changed once published."""
+
+    ready: bool
+    runs: Mapping[str, RunView]
+    totals: Mapping[tuple[str, ...], float]
+    gauges: Mapping[tuple[str, ...], float]
+    outbox_oldest_s: float | None
+
+
+RUN_STATES = ("active", "quiet", "ended")
+WATCH_MODES = ("events", "sweep", "missing")
+
+
+class FoundFile(NamedTuple):
+    """
+    A file that the scanner saw.
+
+    Attributes:
+        root: None for a file that was named itself.
+        inode: Device and inode.
+        changed: Differs from what it was if the file may have changed.
+    """
+
+    path: str
+    root: str | None
+    size: int
+    mtime_s: float
+    inode: tuple[int, int]
+    changed: tuple[int, int, int]
+
+
+class Unreadable(NamedTuple):
+    """A file that cannot be read now. *gone*: it is not there at all."""
+
+    reason: str
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiverPolicy:
+    """What one receiver wants to be told of."""
+
+    name: str
+    severities: frozenset[str]
+    send_resolved: bool = False
+
+    def wants(self, transition: Transition) -> bool:
+        """Whether this receiver is told of *transition*, limits aside."""
+        if transition.kind.value == "resolved" and not self.send_resolved:
+            return False
+        return transition.severity.value in self.severities

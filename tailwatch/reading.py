@@ -1,0 +1,197 @@
+"""Reading the followed files, whatever became of them since they were last read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .core.cursor import FileStat, Restart, decide
+from .core.findings import Transition
+from .core.names import distinct_name, escape, run_name
+from .messages import Unreadable
+from .ports import Follower, Log
+from .pump import Pumped, pump, pump_previous, restart
+from .tracked import Tracked
+
+CHUNK_BYTES = 256 * 1024
+"""One read of one file: what a run with a backlog can delay another by."""
+CONFIG_LOOK_S = 30.0
+RENAMED_S = 3600.0
+"""How long a file that was renamed, with nothing in its place, is still looked at."""
+
+Take = Callable[[Tracked, list[Transition], float], None]
+
+
+@dataclass(slots=True)
+class Reading:
+    """
+    The files by path, and what is to be read of them.
+
+    Args:
+        follower, log: The world.
+        take: Called with what a read gave: the file, its transitions, Unix seconds.
+        restarted: Called with the reason when a file is read again from byte 0.
+        run_pattern: See `core.names.run_name`.
+
+    Attributes:
+        files: By path.
+        names: Of all runs.
+        inodes: Which run has which file, by device and inode: hard links and moves are
+            not new runs.
+        hinted: Paths that may have changed, in the order in which that was said.
+        behind: Paths of which there is more to read.
+    """
+
+    follower: Follower
+    log: Log
+    take: Take
+    restarted: Callable[[str], None]
+    run_pattern: re.Pattern[str] | None
+    files: dict[str, Tracked] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    inodes: dict[tuple[int, int], Tracked] = field(default_factory=dict)
+    hinted: dict[str, None] = field(default_factory=dict)
+    behind: dict[str, None] = field(default_factory=dict)
+    _config_looks: dict[str, float] = field(default_factory=dict)
+
+    def quiet_config(self, tracked: Tracked, monotonic_s: float) -> None:
+        """Look for the configuration of a run that has gone quiet, whenever that was done."""
+        self._config_looks.pop(tracked.path, None)
+        self.configure(tracked, monotonic_s)
+
+    def _taken(self, tracked: Tracked, stat: FileStat) -> bool:
+        """Whether another run, still there, has read the file that is now at this path."""
+        owner = self.inodes.get(stat.identity[:2])
+        if owner is None or owner is tracked or stat.identity == tracked.cursor.identity:
+            return False
+        if owner.cursor.identity != stat.identity or not owner.cursor.received:
+            return False
+        if self.follower.inode(owner.path) != stat.identity[:2]:
+            return False
+        owner.also_at(stat.identity[:2], tracked.path)
+        if tracked.name is None:
+            self.follower.release(tracked.path)
+            del self.files[tracked.path]
+        return True
+
+    def pump(self, tracked: Tracked, now_s: float, monotonic_s: float) -> int:
+        """Read what is new in one file; return how many bytes that was."""
+        self.configure(tracked, monotonic_s)
+        try:
+            return self._read_one(tracked, now_s, monotonic_s)
+        except OSError as error:
+            # A stale handle, a bad block: what is kept open may be what is broken.
+            self.follower.release(tracked.path)
+            self._unreadable(tracked, Unreadable(error.strerror or "cannot be read"), now_s, 0.0)
+            return 0
+
+    def _read_one(self, tracked: Tracked, now_s: float, monotonic_s: float) -> int:
+        read = self._read_previous(tracked, now_s, monotonic_s)
+        opened = self.follower.open(tracked.path, tracked.cursor)
+        if isinstance(opened, Unreadable):
+            if opened.gone and (more := self._read_remainder(tracked, now_s, monotonic_s)):
+                return read + more
+            self._unreadable(tracked, opened, now_s, monotonic_s)
+            return read
+        try:
+            step = decide(tracked.cursor, opened.seen)
+            if isinstance(step, Restart) and tracked.cursor.received:
+                more = self._read_remainder(tracked, now_s, monotonic_s)
+                # As long as nothing is in the new file, its writer is still in the old one.
+                if more or (tracked.left and opened.seen.stat.size == 0):
+                    return read + more
+            if self._taken(tracked, opened.seen.stat):
+                return read
+            if isinstance(step, Restart) and tracked.cursor.received:
+                self._restart(tracked, step.reason, now_s, monotonic_s)
+            pumped = pump(tracked, opened, CHUNK_BYTES, monotonic_s)
+            self.inodes[tracked.cursor.identity[:2]] = tracked
+        finally:
+            opened.close()
+        tracked.gone_s, tracked.complaint = None, ""
+        tracked.given_up = tracked.left = False
+        self._pumped(tracked, pumped, now_s, monotonic_s)
+        return read + pumped.bytes_read
+
+    def _read_remainder(self, tracked: Tracked, now_s: float, monotonic_s: float) -> int:
+        """Read what is left of the file that we were in; 0 if that is all of it."""
+        left = self.follower.remainder(tracked.path, tracked.cursor, tracked.alias(tracked.cursor))
+        tracked.left = left is not None
+        if left is None:
+            return 0
+        try:
+            pumped = pump(tracked, left, CHUNK_BYTES, monotonic_s)
+        finally:
+            left.close()
+        self._pumped(tracked, pumped, now_s, monotonic_s)
+        if pumped.bytes_read:
+            self.hinted[tracked.path] = None
+        return pumped.bytes_read
+
+    def _read_previous(self, tracked: Tracked, now_s: float, monotonic_s: float) -> int:
+        read = 0
+        for previous in list(tracked.previous):
+            alias = tracked.alias(previous.cursor)
+            opened = self.follower.remainder(tracked.path, previous.cursor, alias)
+            try:
+                pumped = pump_previous(tracked, previous, opened, CHUNK_BYTES, monotonic_s)
+            finally:
+                if opened is not None:
+                    opened.close()
+            if previous not in tracked.previous:
+                self.follower.leave(tracked.path)
+            self._pumped(tracked, pumped, now_s, monotonic_s)
+            read += pumped.bytes_read
+        return read
+
+    def _restart(self, tracked: Tracked, reason: str, now_s: float, monotonic_s: float) -> None:
+        """The file at the path is another one, and the old one is read to its end."""
+        transitions = restart(tracked, monotonic_s, linger=tracked.left)
+        self.restarted(reason)
+        self.log.info("file_restarted", file=escape(tracked.path), reason=reason)
+        self.take(tracked, transitions, now_s)
+
+    def _pumped(self, tracked: Tracked, pumped: Pumped, now_s: float, monotonic_s: float) -> None:
+        if pumped.more:
+            self.behind[tracked.path] = None
+        if pumped.restarted:
+            self.restarted(pumped.restarted)
+            self.log.info("file_restarted", file=escape(tracked.path), reason=pumped.restarted)
+        if pumped.bytes_read:
+            tracked.arrived(now_s, monotonic_s)
+        if tracked.name is None and tracked.reader.is_metric:
+            self._name(tracked)
+        if pumped.bytes_read or pumped.transitions or pumped.restarted:
+            self.take(tracked, pumped.transitions, now_s)
+
+    def _name(self, tracked: Tracked) -> None:
+        name = run_name(tracked.path, tracked.root, self.run_pattern)
+        tracked.name = distinct_name(name, tracked.path, tracked.root, self.names)
+        self.names.add(tracked.name)
+        self.log.info("run_found", run=tracked.name, file=escape(tracked.path))
+
+    def configure(self, tracked: Tracked, monotonic_s: float) -> None:
+        """Look for the run's configuration, if that was not done just now."""
+        looked_s = self._config_looks.get(tracked.path)
+        if looked_s is None or monotonic_s - looked_s >= CONFIG_LOOK_S:
+            self._config_looks[tracked.path] = monotonic_s
+            tracked.configure(self.follower.run_config(tracked.path))
+
+    def _unreadable(
+        self, tracked: Tracked, why: Unreadable, now_s: float, monotonic_s: float
+    ) -> None:
+        tracked.changed = (0, 0, 0)  # Look again at the next sweep, whatever it says.
+        if why.gone:
+            if not tracked.gone:
+                tracked.gone_s = monotonic_s
+                self.log.info("file_gone", file=escape(tracked.path))
+                if not tracked.at_rest:
+                    self.take(tracked, tracked.rest(), now_s)
+            # Its writer may not know that the file has another name now.
+            renamed = tracked.left and monotonic_s - tracked.read_at_s < RENAMED_S
+            tracked.given_up = tracked.alias(tracked.cursor) is None and not renamed
+            self.follower.release(tracked.path)
+        elif tracked.complaint != why.reason:
+            tracked.complaint = why.reason
+            self.log.warning("file_unreadable", file=escape(tracked.path), reason=why.reason)

@@ -1,0 +1,206 @@
+"""The engine on a real file system and a real database, with hints under our control."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tailwatch.board import Board
+from tailwatch.checks import CHECKS
+from tailwatch.core.check import Check
+from tailwatch.core.findings import Evidence, Hold, Severity
+from tailwatch.core.globs import PathFilter
+from tailwatch.core.rows import Row
+from tailwatch.dispatch import Dispatch
+from tailwatch.engine import Engine, Options, World
+from tailwatch.messages import Incoming
+from tailwatch.shell.follower import LocalFollower
+from tailwatch.shell.inbox import ThreadInbox
+from tailwatch.shell.scanner import DirectoryScanner
+from tailwatch.shell.store import SqliteStore
+from tailwatch.shell.watcher import DirectoryWatcher
+
+
+class Ledger(Check):
+    """Remembers every row it was given: what was evaluated, and how often."""
+
+    category: ClassVar[str] = "ledger"
+    severity: ClassVar[Severity] = Severity.INFO
+    suggestion: ClassVar[str] = ""
+    check_set: ClassVar[str] = "user"
+    reads: ClassVar[tuple[str, ...]] = ("loss",)
+    hold: ClassVar[Hold] = Hold(1, 1)
+
+    def __init__(self) -> None:
+        self.ids: list[float] = []
+
+    def update(self, row: Row) -> Evidence | None:
+        self.ids.append(row.values["loss"])
+        return None
+
+    def diagnose(self) -> Evidence | None:
+        return None
+
+    def to_state(self) -> dict[str, Any]:
+        return {"ids": list(self.ids)}
+
+
+class Silent:
+    def _say(self, event: str, **facts: Any) -> None:
+        pass
+
+    debug = info = warning = error = _say
+
+
+class ManualClock:
+    def __init__(self) -> None:
+        self.wall_s, self.monotonic_s = 1_800_000_000.0, 5000.0
+
+    def wall(self) -> float:
+        return self.wall_s
+
+    def monotonic(self) -> float:
+        return self.monotonic_s
+
+
+class NoWatcher:
+    """No events at all."""
+
+    def tend(self, missing: set[str], directories: Mapping[str, set[int]]) -> Mapping[str, str]:
+        return {}
+
+    def alive(self) -> bool:
+        return True
+
+    def overflows(self) -> int:
+        return 0
+
+    def restarts(self) -> int:
+        return 0
+
+    def close(self) -> None:
+        pass
+
+
+class LyingInbox(ThreadInbox):
+    """Drops half of the hints, repeats some, keeps some for later, invents others."""
+
+    def __init__(self, rng: random.Random, root: str) -> None:
+        super().__init__()
+        self._rng, self._root, self._late = rng, root, set[str]()
+
+    def take(self, timeout_s: float) -> Incoming:
+        paths, sweep, messages = super().take(timeout_s)
+        told = {p for p in self._late if self._rng.random() < 0.5}
+        self._late -= told
+        for path in paths:
+            draw = self._rng.random()
+            if draw < 0.3:
+                told.add(path)
+            elif draw < 0.5:
+                self._late.add(path)
+        if self._rng.random() < 0.2:
+            told.add(os.path.join(self._root, f"ghost{self._rng.random()}.jsonl"))
+        return Incoming(told, sweep, messages)
+
+
+class Machine:
+    """
+    A directory with trainers, and a daemon that can be stopped, killed and started.
+
+    Args:
+        mode: "events" for real inotify, "none" for no hint at all, "lying".
+    """
+
+    def __init__(self, mode: str, seed: int = 0) -> None:
+        self.directory = Path(tempfile.mkdtemp(prefix="tailwatch-model-"))
+        self.root = self.directory / "runs"
+        self.root.mkdir()
+        self.mode, self.rng = mode, random.Random(seed)
+        self.clock = ManualClock()
+        self.ids = itertools.count(1)
+        self.written: Counter[float] = Counter()
+        self.engine: Engine | None = None
+        self.start()
+
+    # The daemon.
+
+    def start(self) -> None:
+        root = str(self.root)
+        inbox = LyingInbox(self.rng, root) if self.mode == "lying" else ThreadInbox()
+        self.watcher = NoWatcher() if self.mode == "none" else DirectoryWatcher([root], inbox)
+        self.store = SqliteStore(str(self.directory / "state"), Silent())
+        self.follower = LocalFollower()
+        world = World(
+            inbox=inbox,
+            scanner=DirectoryScanner([root], PathFilter(["**/*.jsonl"])),
+            follower=self.follower,
+            watcher=self.watcher,
+            store=self.store,
+            publisher=Board(),
+            clock=self.clock,
+            log=Silent(),
+        )
+        self.engine = Engine((*CHECKS, Ledger), Options(), world, Dispatch([], {}))
+        self.engine.restore()
+        self.turn()
+
+    def kill(self) -> None:
+        """The process is gone; what it had not committed is too."""
+        self.watcher.close()
+        self.follower.close()
+        self.store.close()
+        self.engine = None
+
+    def turn(self, seconds: float = 0.2) -> None:
+        assert self.engine is not None
+        self.clock.monotonic_s += seconds
+        self.clock.wall_s += seconds
+        self.engine.turn(0.0)
+
+    def settle(self, sweeps: int = 3) -> None:
+        """Enough sweeps that everything on disk must have been read."""
+        assert self.engine is not None
+        for _ in range(sweeps):
+            self.turn(11.0)
+            while self.engine._files.waiting():
+                self.turn(0.01)
+
+    # What was evaluated.
+
+    def evaluated(self) -> Counter[float]:
+        assert self.engine is not None
+        found: Counter[float] = Counter()
+        for tracked in self.engine._files.all():
+            for watched in tracked.reader.monitor.watched:
+                if isinstance(watched.check, Ledger):
+                    found.update(watched.check.ids)
+        return found
+
+    def check(self) -> None:
+        """Each row that was written was evaluated, once."""
+        self.settle()
+        evaluated = self.evaluated()
+        lost, double = self.written - evaluated, evaluated - self.written
+        assert (Counter(), Counter()) == (lost, double), f"lost {lost}, double {double}"
+
+    # Trainers.
+
+    def row(self) -> bytes:
+        """A row with an id of its own, and a step that never falls."""
+        number = next(self.ids)
+        self.written[float(number)] += 1
+        return json.dumps({"step": number, "loss": float(number), "note": "x" * 20}).encode()
+
+    def close(self) -> None:
+        if self.engine is not None:
+            self.kill()
+        shutil.rmtree(self.directory)

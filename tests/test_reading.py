@@ -1,0 +1,121 @@
+"""Rotation, moves and links, in the ways in which they happen, on real files."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .model.harness import Machine
+
+
+@pytest.fixture
+def machine() -> Iterator[Machine]:
+    """A daemon that is told nothing and must find everything by its sweep."""
+    made = Machine("none")
+    yield made
+    made.close()
+
+
+def write(machine: Machine, name: str, rows: int) -> Path:
+    path = machine.root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        for _ in range(rows):
+            file.write(machine.row() + b"\n")
+    return path
+
+
+def names(machine: Machine) -> list[str | None]:
+    assert machine.engine is not None
+    return sorted(tracked.name or "" for tracked in machine.engine._files.all())
+
+
+@pytest.mark.parametrize("down", [False, True], ids=["running", "stopped"])
+@pytest.mark.parametrize("way", ["rename", "copy", "gzip"])
+def test_rotation_loses_nothing(machine: Machine, way: str, down: bool) -> None:
+    """What was not read before a rotation is read after it, also if we were stopped meanwhile."""
+    path = write(machine, "a/m.jsonl", 5)
+    machine.settle()
+    if down:
+        machine.kill()
+    write(machine, "a/m.jsonl", 5)
+    if way == "rename":
+        path.rename(path.with_suffix(".jsonl.1"))
+    elif way == "copy":
+        shutil.copyfile(path, path.with_suffix(".jsonl.1"))
+        path.write_bytes(b"")
+    else:
+        path.with_suffix(".jsonl.1.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    write(machine, "a/m.jsonl", 5)
+    if down:
+        machine.start()
+    machine.check()
+
+    assert names(machine) == ["a/m"]
+
+
+def test_a_writer_that_keeps_the_renamed_file_is_followed(machine: Machine) -> None:
+    """While nothing is in the new file, what comes to the old one is read."""
+    path = write(machine, "a/m.jsonl", 5)
+    machine.settle()
+    with path.open("ab", buffering=0) as writer:
+        path.rename(path.with_suffix(".jsonl.1"))
+        path.touch()
+        for _ in range(3):
+            machine.settle()
+            writer.write(machine.row() + b"\n")
+        machine.check()
+
+
+def test_a_moved_directory_keeps_its_runs(machine: Machine) -> None:
+    """A run whose directory gets another name keeps its own, its rows, and its state on disk."""
+    write(machine, "exp/m.jsonl", 5)
+    machine.settle()
+    (machine.root / "exp").rename(machine.root / "other")
+    write(machine, "other/m.jsonl", 3)
+    machine.settle(6)
+    machine.kill()
+    machine.start()
+    write(machine, "other/m.jsonl", 2)
+    machine.check()
+
+    assert names(machine) == ["exp/m"]
+
+
+def test_a_hard_link_is_no_second_run(machine: Machine) -> None:
+    """Two names of one file are one run, whichever is seen first and whichever is deleted."""
+    path = write(machine, "b/m.jsonl", 3)
+    (machine.root / "a").mkdir()
+    os.link(path, machine.root / "a" / "link.jsonl")
+    machine.settle()
+    write(machine, "b/m.jsonl", 3)
+    machine.check()
+    assert len(names(machine)) == 1
+
+    path.unlink()
+    write(machine, "a/link.jsonl", 3)
+    machine.settle(6)
+    machine.check()
+    assert len(names(machine)) == 1
+
+
+def test_deleted_files_are_let_go(machine: Machine) -> None:
+    """Of files that were deleted none stays open."""
+    paths = [write(machine, f"r{number}/m.jsonl", 2) for number in range(50)]
+    machine.settle()
+    for path in paths:
+        path.unlink()
+    machine.settle()
+    held = []
+    for descriptor in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):  # That of the listing itself.
+            held.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+
+    assert [name for name in held if "(deleted)" in name and "m.jsonl" in name] == []
