@@ -86,7 +86,7 @@ class Daemon:
             store = SqliteStore(settings.state_dir, self.log)
             stack.callback(store.close)
             board = Board(heartbeat.beat)
-            registry = make_registry(board, self._exposed(settings), clock.wall)
+            registry = make_registry(board, self._exposed(settings), clock.wall, clock.monotonic)
             web = WebServer(settings.listen, Site(board, registry, clock.monotonic))
             stack.callback(web.close)
             scanner = DirectoryScanner(settings.paths, settings.wanted)
@@ -110,6 +110,7 @@ class Daemon:
             options = Options(
                 sweep_interval_s=settings.sweep_interval_s,
                 backfill_page_max_age_s=settings.backfill_page_max_age_s,
+                run_retention_s=settings.run_retention_s,
                 run_pattern=settings.run_pattern,
             )
             dispatch = self._dispatch(settings, stack)

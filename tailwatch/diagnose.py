@@ -15,7 +15,7 @@ from .core.findings import Finding, Transition
 from .core.names import distinct_name, run_name
 from .core.reader import RunReader
 from .errors import InputError
-from .shell.follower import LocalFollower, read_run_config
+from .run_configs import find_run_config, read_run_config
 from .shell.progress import progress
 from .shell.scanner import DirectoryScanner
 
@@ -119,7 +119,7 @@ class Reading:
         name = self._name(target)
         config = self._config
         if config is None and target.path != STDIN:
-            config = LocalFollower().run_config(os.path.abspath(target.path))
+            config = find_run_config(os.path.abspath(target.path))
         reader = RunReader(self._settings.checks, config, whole_file=self._whole_file)
         diagnosis = Diagnosis(name, target.path, target.named, reader, config, [])
         try:

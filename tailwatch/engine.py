@@ -28,6 +28,7 @@ class Options:
 
     sweep_interval_s: float = 10.0
     backfill_page_max_age_s: float = 3600.0
+    run_retention_s: float = 86400.0
     run_pattern: re.Pattern[str] | None = None
 
 
@@ -67,7 +68,10 @@ class Engine:
             take=self._take,
             restarted=self._restarted,
             moved=self._moved,
+            ended=self._ended,
+            recall=world.store.recall,
             old_s=options.backfill_page_max_age_s,
+            keep_s=options.run_retention_s,
             run_pattern=options.run_pattern,
         )
         self._commit = Commit()
@@ -84,17 +88,15 @@ class Engine:
         """Take up what the store holds, and show it."""
         clock = self._world.clock
         restored = self._world.store.load()
-        self._files.restore(restored.runs, clock.wall(), clock.monotonic())
+        self._files.restore(restored.runs, clock.wall(), clock.monotonic(), restored.ended)
         self._files.known_roots = set(restored.meta.get("roots", []))
         for key, value in restored.meta.get("totals", []):
             self._shown.totals[tuple(key)] = value
         if unknown := self._dispatch.restore(restored.outbox):
             self._world.log.warning("notices_for_unknown_receivers", notices=unknown)
+        runs, unsent = len(restored.runs), len(restored.outbox)
         self._world.log.info(
-            "state_restored",
-            first_start=restored.fresh,
-            runs=len(restored.runs),
-            unsent=len(restored.outbox),
+            "state_restored", first_start=restored.fresh, runs=runs, unsent=unsent
         )
         self._shown.look(self._files.all(), {})
         self._publish()
@@ -189,6 +191,12 @@ class Engine:
         self._changed.pop(old, None)
         self._changed[tracked.path] = tracked
 
+    def _ended(self, tracked: Tracked) -> None:
+        if tracked.name is not None:
+            self._changed.pop(tracked.path, None)
+            self._commit.ended.append(tracked.record(small=True))
+            self._shown.forget(tracked.name)
+
     def _take(self, tracked: Tracked, transitions: list[Transition], now_s: float) -> None:
         """What a read or a rest gave: count it, and see who is to be told."""
         tracked.held += transitions
@@ -242,13 +250,8 @@ class Engine:
             return
         self._shown.totals["deliveries", settled.receiver, outcome.kind] += 1
         log = self._world.log.info if outcome.kind == "delivered" else self._world.log.warning
-        log(
-            f"notice_{outcome.kind}",
-            receiver=settled.receiver,
-            key=delivery.key,
-            detail=outcome.detail,
-            attempt=delivery.attempts,
-        )
+        facts = {"receiver": settled.receiver, "key": delivery.key, "detail": outcome.detail}
+        log(f"notice_{outcome.kind}", **facts, attempt=delivery.attempts)
 
     # Disk, then page, then post.
 

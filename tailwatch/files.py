@@ -31,6 +31,8 @@ class Files:
         take: Called with what a read gave: the file, its transitions, Unix seconds.
         restarted: Called with the reason when a file is read again from byte 0.
         moved: Called with a run whose file has moved, and its old path.
+        ended: Called with a run whose file has been gone for longer than *keep_s*.
+        recall: Gives the record of a run that ended long ago in a path.
         old_s: A file that appears with an older last change (seconds) is history.
         run_pattern: See `core.names.run_name`.
     """
@@ -42,7 +44,10 @@ class Files:
     take: Take
     restarted: Callable[[str], None]
     moved: Callable[[Tracked, str], None]
+    ended: Callable[[Tracked], None]
+    recall: Callable[[str], RunRecord | None]
     old_s: float
+    keep_s: float
     run_pattern: re.Pattern[str] | None
     known_roots: set[str] = field(default_factory=set)
     fields: FieldMap = field(default_factory=FieldMap)
@@ -54,16 +59,28 @@ class Files:
             self.follower, self.log, self.take, self.restarted, self.run_pattern
         )
 
-    def restore(self, records: Iterable[RunRecord], now_s: float, monotonic_s: float) -> None:
-        """Take up the files of an earlier process."""
+    def restore(
+        self,
+        records: Iterable[RunRecord],
+        now_s: float,
+        monotonic_s: float,
+        ended: Iterable[str] = (),
+    ) -> None:
+        """Take up the files of an earlier process; *ended*: names that are taken."""
+        self._reading.names.update(ended)
+        files, inodes = self._reading.files, self._reading.inodes
         for record in records:
             tracked = Tracked.from_record(record, self.checks, self.fields)
             tracked.read_at_s = monotonic_s - max(0.0, now_s - tracked.last_seen_s)
-            self._reading.files[tracked.path] = tracked
+            for each in tracked.previous:
+                each.quiet_s = monotonic_s
+            files[tracked.path] = tracked
             self._reading.names.add(record.name)
-            old = (each.cursor for each in tracked.previous)
-            for cursor in (*tracked.past, *old, tracked.cursor):
-                self._reading.inodes[cursor.identity[:2]] = tracked
+            inodes[tracked.cursor.identity[:2]] = tracked
+        # An inode number that a run had once may be another's now.
+        for tracked in files.values():
+            for cursor in (*(each.cursor for each in tracked.previous), *tracked.past):
+                inodes.setdefault(cursor.identity[:2], tracked)
 
     def all(self) -> Iterable[Tracked]:
         """Every followed file."""
@@ -97,12 +114,27 @@ class Files:
         for path, tracked in self._reading.files.items():
             if path not in seen and tracked.root not in missing and not tracked.given_up:
                 self._reading.hinted[path] = None
+        self._end_old(monotonic_s)
         self.known_roots |= set(self.scanner.roots()) - missing
         self.swept = True
+
+    def _end_old(self, monotonic_s: float) -> None:
+        """Of a run whose file has been gone for long only a small record is kept, on disk."""
+        reading = self._reading
+        for path, tracked in list(reading.files.items()):
+            if not tracked.given_up or tracked.gone_s is None:
+                continue
+            if monotonic_s - tracked.gone_s > self.keep_s and path not in reading.hinted:
+                del reading.files[path]
+                reading.inodes = {k: v for k, v in reading.inodes.items() if v is not tracked}
+                self.follower.release(path)
+                self.ended(tracked)
 
     def _discover(self, found: FoundFile, now_s: float, monotonic_s: float) -> Tracked:
         if owner := self._owner(found, monotonic_s):
             return owner
+        if record := self.recall(found.path):
+            return self._return(record, found, now_s, monotonic_s)
         reader = RunReader(self.checks, fields=self.fields)
         tracked = Tracked(found.path, found.root, reader, mtime_s=found.mtime_s)
         tracked.last_seen_s, tracked.read_at_s = now_s, monotonic_s
@@ -115,29 +147,45 @@ class Files:
         self._reading.inodes[found.inode] = tracked
         return tracked
 
+    def _return(
+        self, record: RunRecord, found: FoundFile, now_s: float, monotonic_s: float
+    ) -> Tracked:
+        """A run that ended long ago is there again: its counts go on."""
+        tracked = Tracked.from_record(record, self.checks, self.fields)
+        tracked.last_seen_s, tracked.read_at_s = now_s, monotonic_s
+        tracked.given_up, tracked.gone_s = False, None
+        self._reading.files[found.path] = self._reading.inodes[found.inode] = tracked
+        return tracked
+
     def _owner(self, found: FoundFile, monotonic_s: float) -> Tracked | None:
         """The run that this file is of already, under another name: a link, or moved."""
         owner = self._reading.inodes.get(found.inode)
         if owner is None or owner.path == found.path:
-            return None
+            return self._linked(found)
         inode = self.follower.inode(owner.path)
         empty_s = None if owner.gone_s is None else monotonic_s - owner.gone_s
         current = found.inode == owner.cursor.identity[:2]
-        if current and inode is None and empty_s is not None and empty_s >= MOVED_S:
+        away = current and inode is None and empty_s is not None and empty_s >= MOVED_S
+        if away and self._goes_on(owner, found, monotonic_s):
             return self._adopt(owner, found)
         # An inode number is used again after a delete: only a file that goes on is the same.
         if inode != found.inode and not self._goes_on(owner, found, monotonic_s):
-            return None
+            return self._linked(found)
         owner.also_at(found.inode, found.path)
         return owner
 
+    def _linked(self, found: FoundFile) -> Tracked | None:
+        """The run that this file is of by another of its names, though we do not know it yet."""
+        if found.links > 1:
+            for tracked in self._reading.files.values():
+                if self.follower.inode(tracked.path) == found.inode:
+                    tracked.also_at(found.inode, found.path)
+                    return tracked
+        return None
+
     def _goes_on(self, owner: Tracked, found: FoundFile, monotonic_s: float) -> bool:
         for cursor in (owner.cursor, *(each.cursor for each in owner.previous), *owner.past):
-            if cursor.identity[:2] != found.inode:
-                continue
-            opened = self.follower.remainder(owner.path, cursor, found.path)
-            if opened is not None:
-                opened.close()
+            if cursor.identity[:2] == found.inode and self.follower.is_same(found.path, cursor):
                 if found.size > cursor.received:
                     owner.recall(cursor, monotonic_s)
                 return True

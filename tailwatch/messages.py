@@ -76,6 +76,7 @@ class Commit:
 
     runs: dict[str, RunRecord] = field(default_factory=dict)
     moved: list[tuple[str, str]] = field(default_factory=list)
+    ended: list[RunRecord] = field(default_factory=list)
     findings: list[FindingRecord] = field(default_factory=list)
     notices: list[tuple[str, Notice]] = field(default_factory=list)
     digests: list[tuple[str, str, list[str]]] = field(default_factory=list)
@@ -86,6 +87,7 @@ class Commit:
         return bool(
             self.runs
             or self.moved
+            or self.ended
             or self.findings
             or self.notices
             or self.digests
@@ -96,12 +98,19 @@ class Commit:
 
 @dataclass(slots=True)
 class Restored:
-    """What the store held at start. *fresh*: nothing, this is the first start."""
+    """
+    What the store held at start.
+
+    Attributes:
+        fresh: Nothing: this is the first start.
+        ended: The names of runs that ended long ago; their records stay in the store.
+    """
 
     fresh: bool
     runs: list[RunRecord]
     outbox: list[OutboxRow]
     meta: dict[str, Any]
+    ended: list[str] = field(default_factory=list)
 
 
 # What is shown.
@@ -127,7 +136,13 @@ class Tally(NamedTuple):
 
 
 class RunView(NamedTuple):
-    """One run as it was at the last commit."""
+    """
+    One run as it was at the last commit.
+
+    Attributes:
+        last_row_s: When its newest row was written, Unix seconds.
+        read_at_s: When its file last gave us bytes, on the monotonic clock.
+    """
 
     name: str
     file: str
@@ -137,7 +152,7 @@ class RunView(NamedTuple):
     last_step: float | None
     loss: float | None
     last_row_s: float | None
-    last_seen_s: float
+    read_at_s: float
     lag_bytes: int
     tallies: Mapping[str, Tally]
     standing: Sequence[Standing]
@@ -166,6 +181,7 @@ class FoundFile(NamedTuple):
         root: None for a file that was named itself.
         inode: Device and inode.
         changed: Differs from what it was if the file may have changed.
+        links: How many names it has.
     """
 
     path: str
@@ -174,6 +190,7 @@ class FoundFile(NamedTuple):
     mtime_s: float
     inode: tuple[int, int]
     changed: tuple[int, int, int]
+    links: int = 1
 
 
 class Unreadable(NamedTuple):

@@ -13,6 +13,7 @@ from .messages import (
     FoundFile,
     Incoming,
     Restored,
+    RunRecord,
     Snapshot,
     Unreadable,
 )
@@ -70,6 +71,9 @@ class Follower(Protocol):
 
     def remainder(self, path: str, cursor: Cursor, alias: str | None) -> OpenFile | None:
         """The file that *cursor* was in, now that *path* is another one, or none."""
+
+    def is_same(self, path: str, cursor: Cursor) -> bool:
+        """Whether what is at *path* is the very file that *cursor* was in."""
 
     def inode(self, path: str) -> tuple[int, int] | None:
         """Device and inode of what is at *path*; None if nothing is."""
@@ -131,6 +135,9 @@ class Store(Protocol):
 
     def load(self) -> Restored:
         """All of it."""
+
+    def recall(self, path: str) -> RunRecord | None:
+        """The record of a run that ended long ago in *path*."""
 
     def commit(self, commit: Commit) -> None:
         """Keep all of *commit* or, with StateWriteError, nothing of it."""

@@ -16,6 +16,7 @@ LAG_S = 90.0
 """How long a network file system's word is doubted: sizes and data may come late."""
 HOLE_READS_MAX = 256
 HOLE_BYTES_MIN = 64 * 1024
+HOLE_BYTES_MAX = 1 << 30
 NULS = bytes(1 << 20)
 PAST_MAX = 16
 
@@ -91,7 +92,7 @@ def _pass_hole(tracked: Tracked, opened: OpenFile) -> int:
     """Pass what was never written; on a network file system it may only be late."""
     if opened.seen.stat.remote:
         return 0
-    hole = opened.hole(tracked.cursor.received)
+    hole = min(opened.hole(tracked.cursor.received), HOLE_BYTES_MAX)
     if hole < HOLE_BYTES_MIN or not tracked.reader.skip(hole):
         return 0
     tracked.cursor.skip(hole)

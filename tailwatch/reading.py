@@ -88,6 +88,7 @@ class Reading:
 
     def _read_one(self, tracked: Tracked, now_s: float, monotonic_s: float) -> int:
         read = self._read_previous(tracked, now_s, monotonic_s)
+        self._prove(tracked)
         opened = self.follower.open(tracked.path, tracked.cursor)
         if isinstance(opened, Unreadable):
             if opened.gone and (more := self._read_remainder(tracked, now_s, monotonic_s)):
@@ -104,8 +105,12 @@ class Reading:
             if self._taken(tracked, opened.seen.stat):
                 return read
             if isinstance(step, Restart) and tracked.cursor.received:
-                self._restart(tracked, step.reason, now_s, monotonic_s)
+                # What was left was perhaps read from a copy: the path tells what happened.
+                same = opened.seen.stat.identity == tracked.at_path
+                reason = "truncated" if same else "replaced"
+                self._restart(tracked, reason, now_s, monotonic_s)
             pumped = pump(tracked, opened, CHUNK_BYTES, monotonic_s)
+            tracked.at_path = opened.seen.stat.identity
             self.inodes[tracked.cursor.identity[:2]] = tracked
         finally:
             opened.close()
@@ -113,6 +118,18 @@ class Reading:
         tracked.given_up = tracked.left = False
         self._pumped(tracked, pumped, now_s, monotonic_s)
         return read + pumped.bytes_read
+
+    def _prove(self, tracked: Tracked) -> None:
+        """A file that is to be read again: is it the one of which things were counted?"""
+        if tracked.proof is None:
+            return
+        opened = self.follower.open(tracked.path, tracked.proof)
+        if isinstance(opened, Unreadable):
+            return
+        if isinstance(decide(tracked.proof, opened.seen), Restart):
+            tracked.rebuild_end = 0
+        tracked.proof = None
+        opened.close()
 
     def _read_remainder(self, tracked: Tracked, now_s: float, monotonic_s: float) -> int:
         """Read what is left of the file that we were in; 0 if that is all of it."""

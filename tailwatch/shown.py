@@ -46,6 +46,10 @@ class Shown:
             if not same or tracked.path in changed:
                 self._views[tracked.name] = tracked.view(state)
 
+    def forget(self, run: str) -> None:
+        """Show a run no longer."""
+        self._views.pop(run, None)
+
     def publish(self, *, ready: bool, pending: int, oldest_s: float | None) -> None:
         """Replace the snapshot that others read."""
         gauges = self.gauges | {("outbox_pending",): pending}

@@ -58,6 +58,9 @@ class Tracked:
             and where they were moved.
         previous: Files that it was before a rotation, from which something may still come.
         past: Where we were in files that are done with: to know them under other names.
+        proof: Where we were, if the file is to be read again: only if it is still that
+            file has anything of it been counted.
+        at_path: The identity of the file that was last read at the path.
         gone_s: Since when (monotonic) nothing is at the path; None while something is.
         left: Whether the file that we were in was found, when the path last had another.
         given_up: Nothing is at the path, and nothing of it is known elsewhere.
@@ -84,6 +87,8 @@ class Tracked:
     aliases: dict[tuple[int, int], str] = field(default_factory=dict)
     previous: list[Previous] = field(default_factory=list)
     past: list[Cursor] = field(default_factory=list)
+    proof: Cursor | None = None
+    at_path: tuple[int, ...] = (0, 0, 0)
     gone_s: float | None = None
     doubt_s: float | None = None
     left: bool = False
@@ -186,11 +191,11 @@ class Tracked:
         self.history_told = True
         return True
 
-    def record(self) -> RunRecord:
-        """What to keep of it."""
+    def record(self, *, small: bool = False) -> RunRecord:
+        """What to keep of it; *small*: but for what reading the file again would give."""
         assert self.name is not None
         state: dict[str, Any] = {
-            "reader": self.reader.to_state(),
+            "reader": None if small else self.reader.to_state(),
             "cursor": self.cursor.to_state(),
             "tallies": self.tallies,
             "paged": self.paged,
@@ -207,14 +212,15 @@ class Tracked:
     ) -> Tracked:
         """The file that `record` was called on; to be read again if its state is outdated."""
         state = record.state
-        cursor = Cursor.from_state(state["cursor"])
+        cursor, proof = Cursor.from_state(state["cursor"]), None
         try:
+            if state["reader"] is None:
+                raise StateOutdated("the run had ended")
             reader = RunReader.from_state(checks, None, state["reader"], fields=fields)
         except StateOutdated:
             state = state | {"rebuild_end": max(cursor.offset, state["rebuild_end"])}
-            reader = RunReader(checks, fields=fields)
-            cursor = Cursor(identity=cursor.identity)
-        tracked = cls(record.path, record.root, reader, record.name, cursor)
+            reader, proof, cursor = RunReader(checks, fields=fields), cursor, Cursor()
+        tracked = cls(record.path, record.root, reader, record.name, cursor, proof=proof)
         tracked.tallies = {k: Tally(*v) for k, v in state["tallies"].items()}
         tracked.paged = {k: Paged(*v) for k, v in state["paged"].items()}
         for saved in state["previous"]:
@@ -223,6 +229,7 @@ class Tracked:
         tracked.past = [Cursor.from_state(saved) for saved in state["past"]]
         for name in _KEPT:
             setattr(tracked, name, state[name])
+        tracked.at_path = tuple(tracked.at_path)
         return tracked
 
     def view(self, state: str) -> RunView:
@@ -250,7 +257,7 @@ class Tracked:
             last_step=monitor.last.step if monitor.last else None,
             loss=self.reader.last_loss,
             last_row_s=self.last_row_s,
-            last_seen_s=self.last_seen_s,
+            read_at_s=self.read_at_s,
             lag_bytes=self.lag_bytes,
             tallies=dict(self.tallies),
             standing=standing,
@@ -264,6 +271,7 @@ class Tracked:
 
 
 _KEPT = (
+    "at_path",
     "history_end",
     "history_told",
     "rebuild_end",

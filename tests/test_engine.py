@@ -382,3 +382,44 @@ def test_two_runs_of_one_name_are_told_apart(world: SimWorld, process: Process) 
 
     assert {"a/m", "runs/a/m"} == names
     assert names == set(world.published[-1].runs)
+
+
+def test_a_run_that_ended_long_ago_is_a_small_record(world: SimWorld, process: Process) -> None:
+    """A day after its file is gone a run is neither shown nor held; its counts are kept."""
+    world.write(FILE, rows(1, 5) + rows(6, 6, "NaN"))
+    process.turn(FILE)
+    whole = len(world.stored[FILE])
+    del world.files[FILE]
+    process.settle(5)
+    process.turn(seconds=100_000)
+    process.turn(seconds=20)
+
+    assert dict(world.published[-1].runs) == {}
+    assert world.stored == {}
+    assert len(world.ended[FILE]) < whole / 2
+
+    world.write(FILE, rows(1, 5, 3.0) + rows(6, 6, "NaN"))
+    process.turn(FILE)
+    process.settle(3)
+    view = world.published[-1].runs["a/m"]
+
+    assert (view.rows, view.tallies["nan_loss"].total) == (6, 2)
+
+
+def test_the_same_file_that_comes_back_is_not_counted_again(
+    world: SimWorld, process: Process
+) -> None:
+    """A file that was away for days, and is the same, is read again without counting again."""
+    world.write(FILE, rows(1, 5) + rows(6, 6, "NaN"))
+    process.turn(FILE)
+    away = world.files.pop(FILE)
+    process.settle(5)
+    process.turn(seconds=100_000)
+    process.turn(seconds=20)
+    world.files[FILE] = away
+    process.turn(FILE)
+    world.write(FILE, rows(7, 7))
+    process.turn(FILE)
+    view = world.published[-1].runs["a/m"]
+
+    assert (view.rows, view.tallies["nan_loss"].total) == (7, 1)

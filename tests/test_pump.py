@@ -88,6 +88,21 @@ def test_a_hole_within_a_line_is_part_of_it(kit: Kit) -> None:
     assert (kit.rows, kit.tracked.reader.bad_lines.total()) == (2, 1)
 
 
+def test_a_sparse_line_of_ten_gigabytes(kit: Kit) -> None:
+    """A line that is mostly a hole is one bad line: no memory, few reads, the next row found."""
+    with kit.path.open("wb") as file:
+        file.write(ROW % 1 + b'{"step": 2, "note": "')
+        file.seek(10 << 30, 1)
+        file.write(b'"}\n' + ROW % 3)
+    turns = 0
+    while kit.tracked.cursor.offset < kit.path.stat().st_size:
+        kit.pump()
+        turns += 1
+
+    assert (kit.rows, kit.tracked.reader.bad_lines["too_long"]) == (2, 1)
+    assert turns < 20
+
+
 def test_a_shorter_size_over_the_network_is_doubted(far: Kit) -> None:
     """It is believed only when it has lasted; data that was late is then read once."""
     far.path.write_bytes(ROW % 1 + ROW % 2)

@@ -119,3 +119,31 @@ def test_deleted_files_are_let_go(machine: Machine) -> None:
             held.append(os.readlink(f"/proc/self/fd/{descriptor}"))
 
     assert [name for name in held if "(deleted)" in name and "m.jsonl" in name] == []
+
+
+def test_a_renamed_file_is_read_on_after_a_restart(machine: Machine) -> None:
+    """A writer that still has the renamed file is followed over a restart of the daemon too."""
+    path = write(machine, "a/m.jsonl", 5)
+    machine.settle()
+    with path.open("ab", buffering=0) as writer:
+        path.rename(path.with_suffix(".jsonl.1"))
+        write(machine, "a/m.jsonl", 2)
+        machine.settle()
+        machine.kill()
+        machine.start()
+        writer.write(machine.row() + b"\n")
+        machine.check()
+
+
+def test_another_file_on_the_same_inode_is_another_run(machine: Machine) -> None:
+    """A new file that happens to get a deleted one's inode is no run that has moved."""
+    for number in range(12):
+        path = write(machine, f"{number}.jsonl", 5)
+        machine.settle()
+        path.unlink()
+        machine.settle(5)
+        write(machine, f"new{number}.jsonl", 3)
+        machine.settle(2)
+
+    machine.check()
+    assert len(names(machine)) == 24

@@ -57,7 +57,19 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": ENGINE_SIDE,
     "board": {"messages"},
     "packing": set(),
-    "shell": {"core", "ports", "messages", "errors", "board", "packing", ""},
+    "schema": set(),
+    "run_configs": {"core"},
+    "shell": {
+        "core",
+        "ports",
+        "messages",
+        "errors",
+        "board",
+        "packing",
+        "schema",
+        "run_configs",
+        "",
+    },
 }
 # The one library of each module of the shell, and the only place in which it may be used.
 THIRD_PARTY = {
@@ -65,10 +77,10 @@ THIRD_PARTY = {
     "watchdog": {"shell.watcher"},
     "structlog": {"shell.logs"},
     "prometheus_client": {"shell.exposition", "shell.web"},
-    "yaml": {"shell.follower"},
+    "yaml": {"run_configs"},
     "rich": {"shell.progress"},
     "click": {"cli", "options", "report"},
-    "sqlite3": {"shell.store"},
+    "sqlite3": {"shell.store", "schema"},
 }
 UNTESTED = {"__init__", "__main__", "errors", "ports", "messages"}
 """Modules without behaviour of their own."""

@@ -85,10 +85,19 @@ class LineBuffer:
         return lines
 
     def skip(self, hole_bytes: int) -> bool:
-        """Pass a hole of so many NULs without being fed them; False within a line."""
-        if self._tail_bytes:
+        """
+        Pass a hole of so many NULs without being fed them.
+
+        False if it is within a line that could still be one: then it is part of it.
+        """
+        if not self._tail_bytes:
+            self._hole_bytes += hole_bytes
+        elif self._tail_bytes + hole_bytes > self._line_bytes_max:
+            self._tail_bytes += hole_bytes
+            self._discarding = True
+            self._tail.clear()
+        else:
             return False
-        self._hole_bytes += hole_bytes
         self._received += hole_bytes
         return True
 

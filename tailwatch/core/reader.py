@@ -88,7 +88,7 @@ class RunReader:
             # Decided line by line, or what is skipped would depend on the chunks.
             if self.skippable:
                 break
-            self._line_bytes += line.end_offset - line.offset
+            self._line_bytes += SKIP_BYTES if line.too_long else len(line.data) + 1
             transitions += self._take(line)
         return transitions
 

@@ -49,8 +49,15 @@ class Exposed(NamedTuple):
 class SnapshotCollector(Collector):
     """Turns a snapshot into metric families. Runs on the scrape's thread."""
 
-    def __init__(self, board: Board, exposed: Exposed, wall: Callable[[], float]) -> None:
-        self._board, self._exposed, self._wall = board, exposed, wall
+    def __init__(
+        self,
+        board: Board,
+        exposed: Exposed,
+        wall: Callable[[], float],
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._board, self._exposed = board, exposed
+        self._wall, self._monotonic = wall, monotonic
         self._dropped: dict[str, int] = {}
 
     def describe(self) -> Iterable[Metric]:
@@ -63,19 +70,20 @@ class SnapshotCollector(Collector):
         if snapshot is None:
             return
         now_s = self._wall()
-        runs = self._exported(snapshot.runs.values(), now_s)
+        runs = self._exported(snapshot.runs.values(), self._monotonic())
         yield from self._findings(runs)
         yield from self._runs(runs)
         yield from self._health(snapshot, now_s)
 
-    def _exported(self, runs: Iterable[RunView], now_s: float) -> list[RunView]:
+    def _exported(self, runs: Iterable[RunView], monotonic_s: float) -> list[RunView]:
         """The runs to show: not those at rest for long; the liveliest, if there are too many."""
         kept = [
             run
             for run in runs
-            if run.state == "active" or now_s - run.last_seen_s <= self._exposed.run_retention_s
+            if run.state == "active"
+            or monotonic_s - run.read_at_s <= self._exposed.run_retention_s
         ]
-        kept.sort(key=lambda run: (not _stands(run), run.state != "active", -run.last_seen_s))
+        kept.sort(key=lambda run: (not _stands(run), run.state != "active", -run.read_at_s))
         for run in kept[self._exposed.runs_max :]:
             self._dropped[run.name] = 3 * len(self._exposed.categories)
         return sorted(kept[: self._exposed.runs_max], key=lambda run: run.name)
@@ -203,10 +211,15 @@ class SnapshotCollector(Collector):
         yield CounterMetricFamily("tailwatch_series_dropped", text, value=dropped)
 
 
-def make_registry(board: Board, exposed: Exposed, wall: Callable[[], float]) -> CollectorRegistry:
+def make_registry(
+    board: Board,
+    exposed: Exposed,
+    wall: Callable[[], float],
+    monotonic: Callable[[], float],
+) -> CollectorRegistry:
     """A registry of our own metrics and those of this process."""
     registry = CollectorRegistry()
-    registry.register(SnapshotCollector(board, exposed, wall))
+    registry.register(SnapshotCollector(board, exposed, wall, monotonic))
     ProcessCollector(registry=registry)
     return registry
 

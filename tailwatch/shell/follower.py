@@ -6,7 +6,6 @@ import contextlib
 import errno
 import fcntl
 import gzip
-import json
 import os
 import resource
 import stat
@@ -14,24 +13,19 @@ import struct
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
-
-import yaml
 
 from ..core.check import RunConfig
 from ..core.cursor import MARKER_BYTES, Cursor, FileSeen, FileStat
-from ..core.runconfig import CONFIG_NAMES, configured_learning_rate
 from ..messages import Unreadable
+from ..run_configs import find_run_config
 
 # _IOR('v', 1, long): the generation of an inode, which tells a reused one apart.
 _FS_IOC_GETVERSION = 0x80087601
 _PREFIX_READ_BYTES = 1 << 20
-CONFIG_BYTES_MAX = 256 * 1024
 SIBLINGS_MAX = 32
 UNZIPPED_BYTES_MAX = 256 * 1024 * 1024
 # Without O_NONBLOCK a FIFO of a matching name would hang the engine.
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-_YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class LocalFile:
@@ -117,6 +111,8 @@ class LocalFollower:
         self._kept[path] = descriptor
         while len(self._kept) > self._open_max:
             self.let_go(self._kept.popitem(last=False)[1])
+        while len(self._left) > self._open_max // 4:
+            self.leave(next(iter(self._left)))
         return descriptor
 
     def _compare(self, path: str, descriptor: int, cursor: Cursor) -> FileSeen:
@@ -148,6 +144,17 @@ class LocalFollower:
                     return found
                 os.close(descriptor)
         return None
+
+    def is_same(self, path: str, cursor: Cursor) -> bool:
+        """Whether what is at *path* is the very file that *cursor* was in."""
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, _OPEN)
+            try:
+                seen = self._compare(path, descriptor, cursor)
+            finally:
+                os.close(descriptor)
+            return seen.stat.identity == cursor.identity and seen.offset_same
+        return False
 
     def _continues(
         self, path: str, descriptor: int, cursor: Cursor, *, kept: bool
@@ -191,31 +198,7 @@ class LocalFollower:
 
     def run_config(self, path: str) -> RunConfig | None:
         """The configuration beside the metric file *path*, if there is a readable one."""
-        directory = os.path.dirname(path)
-        for name in CONFIG_NAMES:
-            if config := read_run_config(os.path.join(directory, name)):
-                return config
-        return None
-
-
-def read_run_config(path: str) -> RunConfig | None:
-    """What checks read of one configuration file; None if it cannot be read."""
-    descriptor = None
-    try:
-        descriptor = os.open(path, _OPEN)
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        data = os.pread(descriptor, CONFIG_BYTES_MAX + 1, 0)
-        text = data.decode("utf-8-sig") if len(data) <= CONFIG_BYTES_MAX else ""
-        is_json = path.endswith(".json")
-        config = json.loads(text) if is_json else yaml.load(text, Loader=_YAML_LOADER)
-    except Exception:  # PyYAML leaks KeyError, IndexError and more for a bad `!!int ''`.
-        return None
-    finally:
-        LocalFollower.let_go(descriptor)
-    if not isinstance(config, dict):
-        return None
-    return RunConfig(configured_learning_rate(config), path)
+        return find_run_config(path)
 
 
 def _siblings(path: str, cursor: Cursor) -> list[str]:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator, Mapping, Set
 
 from ..core.globs import PathFilter
 from ..messages import FoundFile
+
+QUIET_S = 3600.0
+QUIET_SWEEPS = 6
+"""A file that was not written to for an hour is looked at in every sixth sweep."""
 
 
 class DirectoryScanner:
@@ -27,6 +32,8 @@ class DirectoryScanner:
         self._wanted = wanted
         self._missing: set[str] = set()
         self._directories: dict[str, set[int]] = {}
+        self._sweeps = 0
+        self._quiet: dict[str, FoundFile] = {}
 
     def roots(self) -> list[str]:
         """The paths to watch, as absolute paths."""
@@ -43,12 +50,18 @@ class DirectoryScanner:
     def sweep(self) -> Iterator[FoundFile]:
         """Every file that matches, under every root, each once."""
         self._missing, self._directories = set(), {}
+        self._sweeps += 1
         seen: set[str] = set()
+        quiet: dict[str, FoundFile] = {}
+        now_s = time.time()
         for root in self._roots:
             for found in self._under(root):
                 if found.path not in seen:
                     seen.add(found.path)
+                    if now_s - found.mtime_s > QUIET_S:
+                        quiet[found.path] = found
                     yield found
+        self._quiet = quiet
 
     def find(self, path: str) -> Iterator[FoundFile]:
         """The matching files at or below *path*, which is a hint from the watcher."""
@@ -103,13 +116,22 @@ class DirectoryScanner:
                     elif self._wanted(entry.path[prefix:]) and entry.is_file(
                         follow_symlinks=False
                     ):
-                        yield _found(entry.path, root, entry.stat(follow_symlinks=False))
+                        yield self._known_quiet(entry) or _found(
+                            entry.path, root, entry.stat(follow_symlinks=False)
+                        )
                 except OSError:
                     continue
             stack.extend(reversed(below))
+
+    def _known_quiet(self, entry: os.DirEntry[str]) -> FoundFile | None:
+        """A file that has been quiet for long, as it was: it is looked at less often."""
+        known = self._quiet.get(entry.path)
+        if known is None or known.inode[1] != entry.inode():
+            return None
+        return known if (self._sweeps + known.inode[1]) % QUIET_SWEEPS else None
 
 
 def _found(path: str, root: str | None, info: os.stat_result) -> FoundFile:
     changed = (info.st_size, info.st_mtime_ns, info.st_ino)
     inode = (info.st_dev, info.st_ino)
-    return FoundFile(path, root, info.st_size, info.st_mtime, inode, changed)
+    return FoundFile(path, root, info.st_size, info.st_mtime, inode, changed, info.st_nlink)

@@ -7,7 +7,7 @@ import fcntl
 import os
 import sqlite3
 import time
-from collections.abc import Callable
+from typing import Any
 
 from ..core.notices import Notice
 from ..core.numbers import jsonable
@@ -15,38 +15,23 @@ from ..errors import StateUnusable, StateWriteError
 from ..messages import Commit, OutboxRow, Restored, RunRecord
 from ..packing import pack, unpack
 from ..ports import Log
+from ..schema import MIGRATIONS
 
 # "TLWT": tells our database from a foreign one of the same name.
 APPLICATION_ID = 0x544C5754
 BUSY_MS = 2000
 FINDINGS_MAX = 100_000
 SETTLED_MAX = 10_000
+ENDED_MAX = 50_000
+_RECORDS = "SELECT path, name, root, state FROM runs"
 # Permission, locked, memory, read-only, input/output, full, cannot open (the codes of SQLite):
 # what is there may be whole.
 _PASSING = frozenset({3, 5, 6, 7, 8, 10, 13, 14})
 
 
-def _first(connection: sqlite3.Connection) -> None:
-    for statement in (
-        "CREATE TABLE runs (path BLOB PRIMARY KEY, name TEXT NOT NULL UNIQUE, root BLOB,"
-        " state BLOB NOT NULL) WITHOUT ROWID",
-        "CREATE TABLE findings (id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL,"
-        " segment INTEGER NOT NULL, category TEXT NOT NULL, severity TEXT NOT NULL,"
-        " transition TEXT NOT NULL, continues INTEGER NOT NULL, time_s REAL NOT NULL,"
-        " row INTEGER NOT NULL, step NUMERIC, offset INTEGER NOT NULL,"
-        " message TEXT NOT NULL, suggestion TEXT NOT NULL, evidence BLOB NOT NULL)",
-        "CREATE INDEX findings_of_run ON findings (run, id)",
-        "CREATE TABLE outbox (id INTEGER PRIMARY KEY AUTOINCREMENT, receiver TEXT NOT NULL,"
-        " key TEXT NOT NULL, type TEXT NOT NULL, time_s REAL NOT NULL, data BLOB,"
-        " digest TEXT, state TEXT NOT NULL, UNIQUE (receiver, key))",
-        "CREATE INDEX outbox_pending ON outbox (id) WHERE state = 'pending'",
-        "CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
-    ):
-        connection.execute(statement)
-
-
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first,)
-"""Number n brings a database from version n - 1 to n. Never changed once released."""
+def _record(row: Any) -> RunRecord:
+    path, name, root, state = row
+    return RunRecord(os.fsdecode(path), name, root and os.fsdecode(root), unpack(state))
 
 
 class SqliteStore:
@@ -175,10 +160,7 @@ class SqliteStore:
 
     def _load(self) -> Restored:
         run = self._connection.execute
-        runs = [
-            RunRecord(os.fsdecode(path), name, root and os.fsdecode(root), unpack(state))
-            for path, name, root, state in run("SELECT path, name, root, state FROM runs")
-        ]
+        runs = [_record(row) for row in run(f"{_RECORDS} WHERE ended_s IS NULL")]
         outbox = [
             OutboxRow(receiver, Notice(key, kind, time_s, unpack(data)), digest)
             for receiver, key, kind, time_s, data, digest in run(
@@ -187,7 +169,17 @@ class SqliteStore:
             )
         ]
         meta = {key: unpack(value) for key, value in run("SELECT key, value FROM meta")}
-        return Restored(fresh=not meta, runs=runs, outbox=outbox, meta=meta)
+        ended = [name for (name,) in run("SELECT name FROM runs WHERE ended_s IS NOT NULL")]
+        return Restored(fresh=not meta, runs=runs, outbox=outbox, meta=meta, ended=ended)
+
+    def recall(self, path: str) -> RunRecord | None:
+        """The record of a run that ended long ago in *path*; None if there is none."""
+        query = f"{_RECORDS} WHERE path = ? AND ended_s IS NOT NULL"
+        try:
+            row = self._connection.execute(query, (os.fsencode(path),)).fetchone()
+        except sqlite3.Error:
+            return None  # The run then begins anew, as one that was never seen.
+        return row and _record(row)
 
     def commit(self, commit: Commit) -> None:
         """
@@ -215,12 +207,15 @@ class SqliteStore:
         )
         many(
             "INSERT INTO runs (path, name, root, state) VALUES (?, ?, ?, ?)"
-            " ON CONFLICT (path) DO UPDATE SET state = excluded.state, root = excluded.root",
+            " ON CONFLICT (path) DO UPDATE SET state = excluded.state, root = excluded.root,"
+            " ended_s = NULL",
             (
                 (os.fsencode(r.path), r.name, r.root and os.fsencode(r.root), pack(r.state))
                 for r in commit.runs.values()
             ),
         )
+        if commit.ended:
+            self._write_ended(commit)
         if commit.findings:
             self._write_findings(commit)
         for receiver, notice in commit.notices:
@@ -250,6 +245,17 @@ class SqliteStore:
         many(
             "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
             ((key, pack(value)) for key, value in commit.meta.items()),
+        )
+
+    def _write_ended(self, commit: Commit) -> None:
+        self._connection.executemany(
+            "UPDATE runs SET state = ?, ended_s = ? WHERE path = ?",
+            ((pack(r.state), time.time(), os.fsencode(r.path)) for r in commit.ended),
+        )
+        self._connection.execute(
+            "DELETE FROM runs WHERE ended_s < (SELECT ended_s FROM runs WHERE ended_s IS NOT NULL"
+            " ORDER BY ended_s DESC LIMIT 1 OFFSET ?)",
+            (ENDED_MAX,),
         )
 
     def _write_findings(self, commit: Commit) -> None:

@@ -268,3 +268,11 @@ def test_first_line_is_the_first_that_is_not_blank() -> None:
     reader = RunReader(CHECKS)
     reader.feed(b"\n \nnot json " + b"x" * 1000 + b'\n{"loss": 1}\n')
     assert (b"not json " + b"x" * 1000)[:256] == reader.first_line
+
+
+def test_a_hole_before_the_first_row_is_no_reason_to_skip() -> None:
+    """NULs before a row do not count as lines without a training field."""
+    reader = RunReader(CHECKS)
+    reader.feed(bytes(300_000) + b"garbage\n" + b'{"step": 1, "loss": 1.0}\n')
+
+    assert (reader.is_metric, reader.skippable) == (True, False)

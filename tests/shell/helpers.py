@@ -106,7 +106,7 @@ def run_view(name: str = "exp/metrics", **more: Any) -> RunView:
         "last_step": 3,
         "loss": 1.5,
         "last_row_s": 1000.0,
-        "last_seen_s": 1000.0,
+        "read_at_s": 1000.0,
         "lag_bytes": 0,
         "tallies": {},
         "standing": (),

@@ -63,7 +63,7 @@ PROMISED: dict[str, tuple[str, set[str]]] = {
 
 def registry_of(board: Board, **more: Any) -> CollectorRegistry:
     exposed = Exposed(CATEGORIES, ["ops", "slack"])._replace(**more)
-    return make_registry(board, exposed, lambda: NOW_S)
+    return make_registry(board, exposed, lambda: NOW_S, lambda: NOW_S)
 
 
 def page(*runs: RunView, exposed: dict[str, Any] | None = None, **more: Any) -> str:
@@ -283,10 +283,10 @@ def test_hostile_names_stay_in_their_labels() -> None:
 def test_quiet_run_leaves_after_its_retention() -> None:
     """A run at rest is shown for the retention and not longer; a living one always."""
     runs = [
-        run_view("fresh", state="ended", last_seen_s=NOW_S - 99),
-        run_view("stale", state="ended", last_seen_s=NOW_S - 101),
-        run_view("quiet", state="quiet", last_seen_s=NOW_S - 101),
-        run_view("slow", state="active", last_seen_s=NOW_S - 10_000),
+        run_view("fresh", state="ended", read_at_s=NOW_S - 99),
+        run_view("stale", state="ended", read_at_s=NOW_S - 101),
+        run_view("quiet", state="quiet", read_at_s=NOW_S - 101),
+        run_view("slow", state="active", read_at_s=NOW_S - 10_000),
     ]
     text = page(*runs, exposed={"run_retention_s": 100.0})
     assert {("fresh",), ("slow",)} == set(samples(text, "tailwatch_run_rows_total"))
@@ -296,9 +296,9 @@ def test_quiet_run_leaves_after_its_retention() -> None:
 def test_cap_keeps_what_is_critical_then_what_lives() -> None:
     """With too many runs those that are wrong are shown first, then those that are written to."""
     runs = [
-        run_view("critical", state="quiet", last_seen_s=1.0 + NOW_S - 500, standing=[standing()]),
+        run_view("critical", state="quiet", read_at_s=1.0 + NOW_S - 500, standing=[standing()]),
         run_view("warning", state="quiet", standing=[standing("x", Severity.WARNING)]),
-        *(run_view(f"active{n}", last_seen_s=1000.0 + n) for n in range(3)),
+        *(run_view(f"active{n}", read_at_s=1000.0 + n) for n in range(3)),
     ]
     text = page(*runs, exposed={"runs_max": 3})
     assert {("critical",), ("active2",), ("active1",)} == set(

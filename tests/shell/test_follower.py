@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from tailwatch.core.check import RunConfig
 from tailwatch.core.cursor import Cursor, Restart, Resume, decide
 from tailwatch.messages import Unreadable
-from tailwatch.shell.follower import CONFIG_BYTES_MAX, LocalFile, LocalFollower, read_run_config
+from tailwatch.run_configs import CONFIG_BYTES_MAX, read_run_config
+from tailwatch.shell.follower import LocalFile, LocalFollower
 from tests.shell.helpers import as_nobody
 
 HEADER = b'{"config": "the same at every start of the trainer, and longer than a marker is"}\n'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from tailwatch.core.globs import PathFilter
 from tailwatch.messages import FoundFile
-from tailwatch.shell.scanner import DirectoryScanner
+from tailwatch.shell.scanner import QUIET_S, QUIET_SWEEPS, DirectoryScanner
 from tests.shell.helpers import as_nobody
 
 JSONL = PathFilter(["**/*.jsonl"])
@@ -226,7 +227,7 @@ def test_unreadable_directory_beside_a_good_one(tmp_path: Path) -> None:
     code = """
 import json, sys
 from tailwatch.core.globs import PathFilter
-from tailwatch.shell.scanner import DirectoryScanner
+from tailwatch.shell.scanner import QUIET_S, QUIET_SWEEPS, DirectoryScanner
 scanner = DirectoryScanner(sys.argv[1:], PathFilter(["**/*.jsonl"]))
 print(json.dumps([[f.path for f in scanner.sweep()], sorted(scanner.missing())]))
 """
@@ -273,3 +274,36 @@ def test_sweep_agrees_with_a_plain_walk(
     ]
     found = scanner(root)
     assert sorted(expected) == paths(found.sweep()) == paths(found.find(str(root)))
+
+
+def test_quiet_files_are_looked_at_less_often_and_not_never(tmp_path: Path) -> None:
+    """An old file's append is seen by some sweep of six, a fresh file's by the next."""
+    old, fresh = tmp_path / "old.jsonl", tmp_path / "fresh.jsonl"
+    for path in (old, fresh):
+        put(path, "1")
+    hours_ago = time.time() - 2 * QUIET_S
+    os.utime(old, (hours_ago, hours_ago))
+    looks = scanner(tmp_path)
+    list(looks.sweep())
+    for path in (old, fresh):
+        put(path, "12")
+    os.utime(old, (hours_ago, hours_ago))
+    sizes = [{f.path: f.size for f in looks.sweep()} for _ in range(QUIET_SWEEPS)]
+
+    assert [seen[str(fresh)] for seen in sizes] == [2] * QUIET_SWEEPS
+    assert sizes[-1][str(old)] == 2
+    assert 1 in [seen[str(old)] for seen in sizes] or sizes[0][str(old)] == 2
+
+
+def test_a_quiet_file_that_is_replaced_is_seen_at_once(tmp_path: Path) -> None:
+    """Another file under an old one's name is no quiet file."""
+    old, new = tmp_path / "old.jsonl", tmp_path / "new.tmp"
+    hours_ago = time.time() - 2 * QUIET_S
+    put(old, "1")
+    os.utime(old, (hours_ago, hours_ago))
+    looks = scanner(tmp_path)
+    list(looks.sweep())
+    put(new, "123")
+    os.replace(new, old)
+
+    assert [found.size for found in looks.sweep()] == [3]

@@ -49,7 +49,7 @@ class Served(NamedTuple):
 def serving() -> Iterator[Served]:
     board, clock_s = Board(), [100.0]
     exposed = Exposed([("nan_loss", "critical")], ["ops"])
-    registry = make_registry(board, exposed, lambda: 2000.0)
+    registry = make_registry(board, exposed, lambda: 2000.0, lambda: 2000.0)
     server = WebServer("127.0.0.1:0", Site(board, registry, lambda: clock_s[0]))
     yield Served(server, board, clock_s)
     server.close()
@@ -163,7 +163,9 @@ def test_any_accept_header_gets_a_page(accept: str) -> None:
     """No Accept header can break a scrape."""
     board = Board()
     board.publish(snapshot())
-    site = Site(board, make_registry(board, Exposed([], []), lambda: 0.0), lambda: 0.0)
+    site = Site(
+        board, make_registry(board, Exposed([], []), lambda: 0.0, lambda: 0.0), lambda: 0.0
+    )
     assert site.answer("/metrics", accept).status == 200
 
 
@@ -209,7 +211,9 @@ def test_page_before_the_state_is_restored(served: Served) -> None:
 def site() -> Site:
     board = Board()
     board.publish(snapshot())
-    return Site(board, make_registry(board, Exposed([], []), lambda: 0.0), lambda: 0.0)
+    return Site(
+        board, make_registry(board, Exposed([], []), lambda: 0.0, lambda: 0.0), lambda: 0.0
+    )
 
 
 def test_port_in_use_is_one_line(served: Served) -> None:

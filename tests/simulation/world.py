@@ -61,6 +61,7 @@ class SimWorld:
         self.now_s, self.monotonic_s = 1_800_000_000.0, 1000.0
         self.stored: dict[str, bytes] = {}
         self.meta: dict[str, Any] = {}
+        self.ended: dict[str, bytes] = {}
         self.outbox: dict[tuple[str, str], tuple[Notice, str | None, str]] = {}
         self.findings: list[tuple[str, Any, float]] = []
         self.disk_full = False
@@ -169,6 +170,9 @@ class _Follower:
     def remainder(self, path: str, cursor: Cursor, alias: str | None) -> None:
         return None
 
+    def is_same(self, path: str, cursor: Cursor) -> bool:
+        return False
+
     def inode(self, path: str) -> tuple[int, int] | None:
         file = self.world.files.get(path)
         return file and (1, file.inode)
@@ -211,6 +215,10 @@ class _Store:
         ]
         return Restored(not world.meta, runs, outbox, copy.deepcopy(world.meta))
 
+    def recall(self, path: str) -> RunRecord | None:
+        raw = self.world.ended.get(path)
+        return RunRecord(*msgspec.msgpack.decode(raw)) if raw else None
+
     def commit(self, commit: Commit) -> None:
         world = self.world
         world.point()  # Before: nothing of it is kept.
@@ -218,6 +226,10 @@ class _Store:
             raise StateWriteError("disk full")
         for path, r in commit.runs.items():
             world.stored[path] = msgspec.msgpack.encode([r.path, r.name, r.root, r.state])
+            world.ended.pop(path, None)
+        for r in commit.ended:
+            world.ended[r.path] = msgspec.msgpack.encode([r.path, r.name, r.root, r.state])
+            world.stored.pop(r.path, None)
         world.meta.update(copy.deepcopy(commit.meta))
         world.findings += commit.findings
         for receiver, notice in commit.notices:
