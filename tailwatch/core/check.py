@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from .findings import Evidence, Hold, Mark, Severity
+from .numbers import jsonable, number, shown
 from .rows import Row
 
 AT_REST = Hold(rows=0, clear_rows=1)
@@ -78,6 +79,49 @@ class Check:
             is_mark = name in ("since", "first_bad") and value is not None
             setattr(check, name, Mark(*value) if is_mark else value)
         return check
+
+
+class ConfiguredRateCheck(Check):
+    """Base of the checks that judge the learning rate of the run's configuration."""
+
+    hold: ClassVar[Hold] = Hold(rows=1, clear_rows=None)
+
+    def __init__(self) -> None:
+        self.since: Mark | None = None
+        self.learning_rate: float | None = None
+
+    def judge(self, rate: float) -> str | None:
+        """What is wrong with *rate*, in words; None if nothing is."""
+        raise NotImplementedError
+
+    def configure(self, config: RunConfig) -> None:
+        """Take in the configured rate."""
+        self.learning_rate = config.learning_rate
+
+    def update(self, row: Row) -> Evidence | None:
+        """The first row is what it speaks at; no later one changes anything."""
+        if self.since is None:
+            self.since = mark(row)
+        return self.diagnose()
+
+    def diagnose(self) -> Evidence | None:
+        """What is wrong; with no row there is nothing to say of a run but that."""
+        rate = self.learning_rate
+        if self.since is None or rate is None or (wrong := self.judge(rate)) is None:
+            return None
+        values = {"learning_rate": rate, "threshold": self.thresholds["limit"]}
+        return Evidence(
+            f"the configured learning rate {shown(rate)} is {wrong}", values, self.since
+        )
+
+    def to_state(self) -> dict[str, Any]:
+        """The first row and the rate, which may be Infinity: as text, for plain JSON."""
+        return self.__dict__ | {"learning_rate": jsonable(self.learning_rate)}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """The check that `to_state` was called on."""
+        return super().from_state(state | {"learning_rate": number(state["learning_rate"])})
 
 
 def mark(row: Row) -> Mark:
