@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
@@ -33,6 +34,9 @@ EVENTS: list[type[FileSystemEvent]] = [
     DirCreatedEvent,
     DirMovedEvent,
 ]
+
+SILENCES_MAX = 2
+"""So many sweeps without hearing our own file, and the watcher is not believed."""
 
 
 class Hints(Protocol):
@@ -86,6 +90,7 @@ class _Watch:
     watch: ObservedWatch
     identity: tuple[int, int]
     gaps: int = 0
+    unwatched: Set[int] = frozenset()
 
 
 class DirectoryWatcher:
@@ -164,19 +169,21 @@ class DirectoryWatcher:
                 continue
             events = not self._remote(root) and self._tend(root)
             whole = not directories or self._whole(root, directories.get(root, set()) - watched)
-            modes[root] = "events" if events and whole and not self._silences else "sweep"
+            # One silence may be a busy machine.
+            heard = self._silences < SILENCES_MAX
+            modes[root] = "events" if events and whole and heard else "sweep"
         self._touch()
         return modes
 
     def _listen(self) -> None:
-        """Was the last touch heard? After some silence, begin anew, ever more rarely."""
+        """Was the last touch heard? After some silence, begin anew, at 2, 4, 8, ... of them."""
         self._silences = self._silences + 1 if self._touched and not self._canary.heard else 0
-        if self._silences >= 2 and _is_power_of_two(self._silences):
+        if self._silences >= SILENCES_MAX and not self._silences & (self._silences - 1):
             self._begin_anew()
 
     def _begin_anew(self) -> None:
         self._restarts += 1
-        self.stop()
+        self.stop(join_s=0.1)  # What has died may never end, and the engine waits.
 
     def _touch(self) -> None:
         self._canary.heard = self._touched = False
@@ -188,17 +195,22 @@ class DirectoryWatcher:
 
     def _whole(self, root: str, unwatched: Set[int]) -> bool:
         """Whether every directory below *root* is watched; if not for long, watch it anew."""
+        # A new one may be seen before it is watched: a gap is one in two sweeps running.
         known = self._watches.get(root)
-        if known is None or not unwatched:
+        if known is None:
             return not unwatched
+        gap, known.unwatched = unwatched & known.unwatched, unwatched
+        if not gap:
+            known.gaps = 0
+            return True
         known.gaps += 1
-        if known.gaps >= 2 and _is_power_of_two(known.gaps):
+        if known.gaps >= 2 and not known.gaps & (known.gaps - 1):
             self._watches.pop(root)
             with contextlib.suppress(Exception):
                 assert self._observer is not None
                 self._observer.unschedule(known.watch)
             if self._tend(root) and root in self._watches:
-                self._watches[root].gaps = known.gaps
+                self._watches[root].gaps, self._watches[root].unwatched = known.gaps, unwatched
         return False
 
     @staticmethod
@@ -248,22 +260,17 @@ class DirectoryWatcher:
         assert self._observer is not None
         return any(e.watch == watch and e.is_alive() for e in list(self._observer.emitters))
 
-    def stop(self) -> None:
-        """Stop watching."""
+    def stop(self, join_s: float = 5.0) -> None:
+        """Stop watching; wait so long for it to end."""
         observer, self._observer = self._observer, None
         self._touched = False
         self._watches.clear()
         if observer is None:
             return
-        # When one of its threads has died its books may be wrong, and each of these may
-        # raise; the last one gives the inotify instance back, of which there are few.
-        threads = [*list(observer.emitters), observer, getattr(observer, "_inotify_fd", observer)]
-        for thread in threads:
-            with contextlib.suppress(Exception):
-                thread.stop()
-        for thread in threads:
-            with contextlib.suppress(Exception):
-                thread.join(timeout=5)
+        # When one of its threads has died, taking the rest down may raise, and may hang.
+        reaper = threading.Thread(target=_take_down, args=(observer,), daemon=True)
+        reaper.start()
+        reaper.join(join_s)
 
     def close(self) -> None:
         """Stop for good."""
@@ -271,8 +278,12 @@ class DirectoryWatcher:
         logging.getLogger("watchdog.observers.inotify_c").removeHandler(self._overflow)
 
 
-def _is_power_of_two(number: int) -> bool:
-    return number & (number - 1) == 0
+def _take_down(observer: BaseObserver) -> None:
+    # The last one gives the inotify instance back, of which there are few.
+    threads = [*list(observer.emitters), observer, getattr(observer, "_inotify_fd", observer)]
+    for each in [*(t.stop for t in threads), *(t.join for t in threads)]:
+        with contextlib.suppress(Exception):
+            each()
 
 
 def _watched_inodes() -> set[int]:
