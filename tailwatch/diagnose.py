@@ -153,7 +153,7 @@ class Reading:
                 return len(held)
             return told
 
-        while chunk := _chunk(file):
+        while chunk := file.read(CHUNK_BYTES):
             held += reader.feed(chunk)
             self._progress(len(chunk))
             told = tell()
@@ -180,10 +180,6 @@ def _open(path: str) -> BinaryIO:
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
     return os.fdopen(descriptor, "rb", buffering=0)
-
-
-def _chunk(file: BinaryIO) -> bytes:
-    return file.read(CHUNK_BYTES)
 
 
 def read_all(

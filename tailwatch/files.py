@@ -120,15 +120,21 @@ class Files:
 
     def _end_old(self, monotonic_s: float) -> None:
         """Of a run whose file has been gone for long only a small record is kept, on disk."""
-        reading = self._reading
-        for path, tracked in list(reading.files.items()):
+        reading, over = self._reading, []
+        for path, tracked in reading.files.items():
             if not tracked.given_up or tracked.gone_s is None:
                 continue
             if monotonic_s - tracked.gone_s > self.keep_s and path not in reading.hinted:
-                del reading.files[path]
-                reading.inodes = {k: v for k, v in reading.inodes.items() if v is not tracked}
-                self.follower.release(path)
-                self.ended(tracked)
+                over.append(path)
+        if not over:
+            return
+        ended = [reading.files.pop(path) for path in over]
+        still = {id(tracked) for tracked in reading.files.values()}
+        # Once for all of them: a whole tree may end at the same time.
+        reading.inodes = {k: v for k, v in reading.inodes.items() if id(v) in still}
+        for tracked in ended:
+            self.follower.release(tracked.path)
+            self.ended(tracked)
 
     def _discover(self, found: FoundFile, now_s: float, monotonic_s: float) -> Tracked:
         if owner := self._owner(found, monotonic_s):

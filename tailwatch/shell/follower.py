@@ -140,9 +140,14 @@ class LocalFollower:
                     self._left[path] = unzipped
                     return self._continues(path, unzipped, cursor, kept=True)
                 descriptor = os.open(candidate, _OPEN)
-                if found := self._continues(path, descriptor, cursor, kept=False):
+                found = None
+                try:
+                    found = self._continues(path, descriptor, cursor, kept=False)
+                finally:  # It may raise, and then nobody else would close it.
+                    if found is None:
+                        os.close(descriptor)
+                if found is not None:
                     return found
-                os.close(descriptor)
         return None
 
     def is_same(self, path: str, cursor: Cursor) -> bool:
