@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from ..core.check import Check, mark
-from ..core.findings import Evidence, Hold, Mark, Severity
+from ..core.check import FirstAgainstLastCheck
+from ..core.findings import Evidence, Hold, Severity
 from ..core.numbers import shown
 from ..core.rows import Row
 
@@ -15,7 +14,7 @@ ROWS_MIN = 5
 RISE_MIN = 0.05
 
 
-class LossDiverged(Check):
+class LossDiverged(FirstAgainstLastCheck):
     """
     What it finds:
         A finite loss of more than 3 times the first finite loss, with at
@@ -47,7 +46,6 @@ class LossDiverged(Check):
         "factor of 5, clip the gradient norm at 1.0, lengthen the warm-up, and use bf16 "
         "instead of fp16."
     )
-    reads: ClassVar[tuple[str, ...]] = ("loss",)
     hold: ClassVar[Hold] = Hold(rows=3, clear_rows=20)
     thresholds: ClassVar[dict[str, float]] = {
         "factor": FACTOR,
@@ -55,31 +53,15 @@ class LossDiverged(Check):
         "rise_min": RISE_MIN,
     }
 
-    def __init__(self) -> None:
-        self.rows = 0
-        self.first: float | None = None
-        self.last = 0.0
-        self.last_step: int | float = 0
-        self.since: Mark | None = None
-
     def update(self, row: Row) -> Evidence | None:
-        loss = row.values["loss"]
-        if math.isfinite(loss):
-            self.rows += 1
-            if self.first is None:
-                self.first = loss
-            self.last, self.last_step = loss, row.step
-            if not self._over():
-                self.since = None
-            elif self.since is None:
-                self.since = mark(row)
+        evidence = super().update(row)
         # A segment that starts near zero would diverge by noise.
         if self.first is None or self.last - self.first < RISE_MIN:
             return None
-        return self.diagnose()
+        return evidence
 
     def diagnose(self) -> Evidence | None:
-        if not self._over():
+        if not self.holds():
             return None
         assert self.first is not None
         return Evidence(
@@ -89,13 +71,10 @@ class LossDiverged(Check):
             self.since,
         )
 
-    def _over(self) -> bool:
+    def holds(self) -> bool:
         return (
             self.first is not None
             and self.rows >= ROWS_MIN
             and self.first > 0
             and self.last > FACTOR * self.first
         )
-
-    def to_state(self) -> dict[str, Any]:
-        return dict(self.__dict__)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from ..core.check import Check, mark
-from ..core.findings import Evidence, Hold, Mark, Severity
+from ..core.check import FirstAgainstLastCheck
+from ..core.findings import Evidence, Hold, Severity
 from ..core.numbers import shown
-from ..core.rows import Row
 
 ROWS_MIN = 30
 RELATIVE_CHANGE = 0.005
 
 
-class LossFlat(Check):
+class LossFlat(FirstAgainstLastCheck):
     """
     What it finds:
         After at least 30 finite losses, one that differs from the first by
@@ -30,6 +28,7 @@ class LossFlat(Check):
         first value on the way down. That is why it never pages.
 
     Example:
+        >>> from tailwatch.core.rows import Row
         >>> check = LossFlat()
         >>> rows = [Row(n, n, {"loss": 2.0 + n % 2 / 1000}, 0) for n in range(1, 31)]
         >>> [check.update(row) for row in rows][-1].message
@@ -45,35 +44,14 @@ class LossFlat(Check):
         "Check that gradients flow: that the weights meant to train are not frozen, and that "
         "the labels are not all masked. If they do, raise the learning rate by a factor of 2 to 5."
     )
-    reads: ClassVar[tuple[str, ...]] = ("loss",)
     hold: ClassVar[Hold] = Hold(rows=2, clear_rows=20)
     thresholds: ClassVar[dict[str, float]] = {
         "rows_min": ROWS_MIN,
         "relative_change": RELATIVE_CHANGE,
     }
 
-    def __init__(self) -> None:
-        self.rows = 0
-        self.first: float | None = None
-        self.last = 0.0
-        self.last_step: int | float = 0
-        self.since: Mark | None = None
-
-    def update(self, row: Row) -> Evidence | None:
-        loss = row.values["loss"]
-        if math.isfinite(loss):
-            self.rows += 1
-            if self.first is None:
-                self.first = loss
-            self.last, self.last_step = loss, row.step
-            if not self._flat():
-                self.since = None
-            elif self.since is None:
-                self.since = mark(row)
-        return self.diagnose()
-
     def diagnose(self) -> Evidence | None:
-        if not self._flat():
+        if not self.holds():
             return None
         assert self.first is not None
         return Evidence(
@@ -84,13 +62,10 @@ class LossFlat(Check):
             self.since,
         )
 
-    def _flat(self) -> bool:
+    def holds(self) -> bool:
         return (
             self.first is not None
             and self.rows >= ROWS_MIN
             and self.first > 0
             and abs((self.first - self.last) / self.first) < RELATIVE_CHANGE
         )
-
-    def to_state(self) -> dict[str, Any]:
-        return dict(self.__dict__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -122,6 +123,41 @@ class ConfiguredRateCheck(Check):
     def from_state(cls, state: dict[str, Any]) -> Self:
         """The check that `to_state` was called on."""
         return super().from_state(state | {"learning_rate": number(state["learning_rate"])})
+
+
+class FirstAgainstLastCheck(Check):
+    """Base of the checks that compare the newest finite loss with the first one."""
+
+    reads: ClassVar[tuple[str, ...]] = ("loss",)
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.first: float | None = None
+        self.last = 0.0
+        self.last_step: int | float = 0
+        self.since: Mark | None = None
+
+    def holds(self) -> bool:
+        """Whether the rule holds for the losses so far."""
+        raise NotImplementedError
+
+    def update(self, row: Row) -> Evidence | None:
+        """Take in the loss; one that is not finite leaves the level as it is."""
+        loss = row.values["loss"]
+        if math.isfinite(loss):
+            self.rows += 1
+            if self.first is None:
+                self.first = loss
+            self.last, self.last_step = loss, row.step
+            if not self.holds():
+                self.since = None
+            elif self.since is None:
+                self.since = mark(row)
+        return self.diagnose()
+
+    def to_state(self) -> dict[str, Any]:
+        """A few numbers and a place."""
+        return dict(self.__dict__)
 
 
 def mark(row: Row) -> Mark:
