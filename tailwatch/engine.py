@@ -85,8 +85,6 @@ class Engine:
         self._store_retry_s: float | None = None
         self._stopping = False
 
-    # Life.
-
     def restore(self) -> None:
         """Take up what the store holds, and show it."""
         clock = self._world.clock

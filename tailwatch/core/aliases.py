@@ -46,9 +46,6 @@ def _rllib(key: str) -> tuple[str, ...]:
     return tuple(prefix + key for prefix in _RLLIB)
 
 
-# Steps and the planned number of them are often one text, "10/438".
-_STEPS_OF = ("global_step/max_steps", "iteration", "step", "global_step")
-
 ALIASES: dict[str, tuple[str | Source | tuple[str, ...], ...]] = {
     "step": (
         Source("step", "numerator"),
@@ -78,7 +75,8 @@ ALIASES: dict[str, tuple[str | Source | tuple[str, ...], ...]] = {
         "total_steps",
         "max_steps",
         "num_training_steps",
-        *(Source(key, "denominator") for key in _STEPS_OF),
+        # One text holds both, "10/438".
+        *(Source(key, "denominator") for key in ("global_step/max_steps", "iteration", "step")),
     ),
     "percent": (Source("percentage", "percent"),),
     "epoch": ("epoch", "train/epoch", "training/epoch", "_epoch", "current_epoch"),

@@ -133,9 +133,8 @@ class FieldMap:
         self._ignored = frozenset(ignored)
         self._sources = _ranked(mapped or {})
         self._own_eval = (mapped or {}).get("eval_loss")
-        self._heads = frozenset(WRAPPERS) | {
-            source.key.partition(".")[0] for _, _, source in self._sources if "." in source.key
-        }
+        keys = [source.key for _, _, source in self._sources] + [self._own_eval or ""]
+        self._heads = frozenset(WRAPPERS) | {key.split(".")[0] for key in keys if "." in key}
         self._plans: dict[tuple[object, ...], Plan] = {}
         own = repr((sorted((mapped or {}).items()), sorted(self._ignored)))
         self.version = hashlib.sha256((_TABLE + own).encode()).hexdigest()[:16]
