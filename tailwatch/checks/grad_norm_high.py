@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ..core.check import Check, mark
 from ..core.findings import Evidence, Hold, Mark, Severity
@@ -87,6 +87,3 @@ class GradNormHigh(Check):
 
     def _high(self) -> bool:
         return self.rows >= ROWS_MIN and self.high_rows >= max(COUNT_MIN, self.rows // SHARE)
-
-    def to_state(self) -> dict[str, Any]:
-        return dict(self.__dict__)

@@ -9,6 +9,13 @@ from typing import Any, ClassVar, Self
 from .findings import Evidence, Hold, Mark, Severity
 from .numbers import jsonable, number, shown
 from .rows import Row
+from .stats import Ewma
+
+MARKS = ("since", "first_bad")
+"""Attributes of checks that are places in the run."""
+
+SETS_MAX = 32
+"""A check keeps at most so many evaluation sets apart."""
 
 AT_REST = Hold(rows=0, clear_rows=1)
 """Said only of a run that has ended or gone quiet; gone with the next row."""
@@ -26,6 +33,7 @@ class RunConfig:
 
     learning_rate: float | None = None
     source: str | None = None
+    planned_steps: float | None = None
 
 
 class Check:
@@ -38,6 +46,7 @@ class Check:
         suggestion: What to do about it, for a person.
         check_set: "seed", "extended" or "user".
         reads: Canonical fields; `update` is called only with rows that have them all.
+        reads_any: Others, of which a row must have at least one, if only as null.
         hold: How long the level must last before anyone is told.
         thresholds: The numbers it compares with, by name, for `tailwatch checks`.
         state_version: To be raised when the meaning of `to_state` changes.
@@ -51,6 +60,7 @@ class Check:
     suggestion: ClassVar[str]
     check_set: ClassVar[str] = "seed"
     reads: ClassVar[tuple[str, ...]] = ()
+    reads_any: ClassVar[tuple[str, ...]] = ()
     hold: ClassVar[Hold]
     thresholds: ClassVar[dict[str, float]] = {}
     state_version: ClassVar[int] = 1
@@ -62,23 +72,39 @@ class Check:
         raise NotImplementedError
 
     def diagnose(self) -> Evidence | None:
-        """What the rule says of all rows so far, as if they were read at once."""
-        raise NotImplementedError
+        """
+        What the rule says of all rows so far, as if they were read at once.
+
+        None for a rule that is made for rows in motion: what it says is what it fires.
+        """
+        return None
+
+    def clears(self) -> bool:
+        """Whether the last row, on which the level was down, counts towards clearing it."""
+        return True
 
     def configure(self, config: RunConfig) -> None:
         """Take in the run's configuration. It may come late, and may change."""
 
     def to_state(self) -> dict[str, Any]:
         """What it remembers: small, JSON-able, finite numbers only."""
-        raise NotImplementedError
+        return {
+            name: value.to_state() if isinstance(value, Ewma) else value
+            for name, value in self.__dict__.items()
+        }
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         """The check that `to_state` was called on."""
         check = cls()
         for name, value in state.items():
-            is_mark = name in ("since", "first_bad") and value is not None
-            setattr(check, name, Mark(*value) if is_mark else value)
+            own = getattr(check, name, None)
+            if isinstance(own, Ewma):
+                own.restore(value)
+            elif name in MARKS and value is not None:
+                setattr(check, name, Mark(*value))
+            else:
+                setattr(check, name, value)
         return check
 
 
@@ -156,11 +182,68 @@ class FirstAgainstLastCheck(Check):
         # Against a first loss, the loss of reinforcement learning means nothing.
         return None if row.rewarded else self.diagnose()
 
-    def to_state(self) -> dict[str, Any]:
-        """A few numbers and a place."""
-        return dict(self.__dict__)
+
+class SpikeCheck(Check):
+    """
+    Base of the checks that hold a value against its own running mean.
+
+    Attributes:
+        what: The value, for people.
+        positive_only: Off in a segment whose value was ever zero or below, and in
+            reinforcement learning: there a ratio says nothing.
+    """
+
+    what: ClassVar[str]
+    positive_only: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self.base = Ewma(self.thresholds["alpha"])
+        self.off = False
+        self.value = 0.0
+        self.since: Mark | None = None
+
+    def read(self, row: Row) -> float:
+        """The value of a row."""
+        return row.values[self.reads[0]]
+
+    def update(self, row: Row) -> Evidence | None:
+        """Take in the value; while it is up, the mean stands still."""
+        value = self.read(row)
+        if not math.isfinite(value):
+            return None
+        self.off = self.off or (self.positive_only and (value <= 0 or row.rewarded))
+        if self.off:
+            return None
+        self.value, limits, usual = value, self.thresholds, self.base.mean
+        ready = self.base.n >= limits["warm_up_rows"] and usual > 0
+        if not (ready and value >= limits["factor"] * usual and value >= limits["value_min"]):
+            self.base.update(value)
+            self.since = None
+            return None
+        if self.since is None:
+            self.since = mark(row)
+        return Evidence(
+            f"{self.what} {shown(value)} at step {shown(row.step)} is {shown(value / usual)} "
+            f"times its usual {shown(usual)}, since step {shown(self.since.step)}",
+            {
+                self.what.replace(" ", "_"): value,
+                "baseline": usual,
+                "threshold": limits["factor"] * usual,
+            },
+            self.since,
+        )
+
+    def clears(self) -> bool:
+        """Whether the value is well below the limit again."""
+        return self.value < self.thresholds["clear_factor"] * self.base.mean
 
 
 def mark(row: Row) -> Mark:
     """The place of a row in its run."""
     return Mark(row.number, row.step, row.offset)
+
+
+def label(name: str) -> str:
+    """A key of a log, for people: short, and printable."""
+    text = name[:64]
+    return text if text.isprintable() else ascii(text)[1:65]

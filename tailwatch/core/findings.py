@@ -134,14 +134,18 @@ class Lifecycle:
     rows_since_resolved: int | None = None
     continues: bool = field(default=False)
 
-    def advance(self, up: bool) -> TransitionKind | None:
-        """Take in the level of one row; return the edge it makes, if any."""
+    def advance(self, up: bool, *, hovers: bool = False) -> TransitionKind | None:
+        """
+        Take in the level of one row; return the edge it makes, if any.
+
+        *hovers*: it is down, but not far enough to count towards clearing.
+        """
         if self.rows_since_resolved is not None:
             self.rows_since_resolved += 1
             if self.rows_since_resolved > REOPEN_ROWS:
                 self.rows_since_resolved = None
         if self.state is FindingState.FIRING:
-            return self._while_firing(up)
+            return self._while_firing(up or hovers)
         if not up:
             self.state, self.rows_in_level = FindingState.INACTIVE, 0
             return None

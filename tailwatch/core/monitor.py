@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from ..errors import StateOutdated
@@ -20,18 +20,9 @@ from .findings import (
 )
 from .rows import Row
 from .segments import Course, SegmentTracker
+from .watched import Watched
 
 RECENT_LOSSES = 30
-
-
-@dataclass(slots=True)
-class Watched:
-    """A check of one run, its lifecycle, and what its firing finding said."""
-
-    check: Check
-    life: Lifecycle
-    firing: Transition | None = None
-    quarantined: bool = False
 
 
 class RunMonitor:
@@ -67,19 +58,26 @@ class RunMonitor:
 
     def _arrange(self) -> None:
         # Looked up once, not on every row: which checks read which field.
-        self._everywhere = [w for w in self.watched if not w.check.reads]
+        self._everywhere: list[Watched] = []
         self._by_fields: dict[tuple[str, ...], list[Watched]] = {}
+        self._by_any: dict[tuple[str, ...], list[Watched]] = {}
         for each in self.watched:
             if each.check.reads:
                 self._by_fields.setdefault(each.check.reads, []).append(each)
+            elif each.check.reads_any:
+                self._by_any.setdefault(each.check.reads_any, []).append(each)
+            else:
+                self._everywhere.append(each)
 
     def update(self, row: Row) -> list[Transition]:
         """Take in the next row of the run."""
         transitions: list[Transition] = []
+        before = self._tracker.last_step if self._tracker else None
         course = self._tracker.update(row) if self._tracker else Course.SAME
         if course is Course.NEW_SEGMENT:
             transitions += self._new_segment(row)
         elif course is Course.RESUMED:
+            row.resumed_from = before
             transitions += self._resumed(row)
         self.last = Mark(row.number, row.step, row.offset)
         loss = row.values.get("loss")
@@ -87,6 +85,10 @@ class RunMonitor:
             self.recent.append(loss)
         for fields, group in self._by_fields.items():
             if all(name in row.values for name in fields):
+                for each in group:
+                    self._feed(each, row, transitions)
+        for fields, group in self._by_any.items():
+            if any(name in row.values or name in row.nulls for name in fields):
                 for each in group:
                     self._feed(each, row, transitions)
         for each in self._everywhere:
@@ -98,11 +100,13 @@ class RunMonitor:
             return
         try:
             evidence = each.check.update(row)
+            hovers = evidence is None and each.firing is not None and not each.check.clears()
         except Exception as error:
             each.quarantined = True
             self._errors.append((each.check.category, type(error).__name__))
             return
-        edge = each.life.advance(evidence is not None)
+        each.pending = evidence
+        edge = each.life.advance(evidence is not None, hovers=hovers)
         if edge is not None:
             self._turn(each, edge, evidence, row.timestamp_s, transitions)
 
@@ -172,6 +176,8 @@ class RunMonitor:
         said = {f.category: f.evidence for f in self.diagnose()}
         for each in self.watched:
             evidence = said.get(each.check.category)
+            if each.check.check_set != "seed" and each.life.state is FindingState.PENDING:
+                evidence = each.pending
             pending = each.life.state is FindingState.PENDING or each.life.hold.rows == 0
             # A configuration that came after the last row has not been looked at yet.
             late = each.life.hold.clear_rows is None
@@ -189,10 +195,14 @@ class RunMonitor:
         findings: list[Finding] = []
         alone: list[Finding] = []
         for each in self.watched:
-            if each.quarantined or each.check.check_set != "seed":
-                evidence = each.firing.evidence if each.firing else None
-            else:
-                evidence = each.check.diagnose()
+            evidence = None if each.quarantined else each.check.diagnose()
+            # What is made for rows in motion says what it fires; seed rules judge all rows.
+            if (
+                evidence is None
+                and each.firing
+                and (each.check.check_set != "seed" or each.quarantined)
+            ):
+                evidence = each.firing.evidence
             if evidence is not None:
                 check = each.check
                 finding = Finding(check.category, check.severity, check.suggestion, evidence)
@@ -212,7 +222,7 @@ class RunMonitor:
             "recent": list(self.recent),
             "resumes": self.resumes,
             "tracker": self._tracker.to_state() if self._tracker else None,
-            "checks": {w.check.category: _wrap(w) for w in self.watched},
+            "checks": {w.check.category: w.to_state() for w in self.watched},
         }
 
     @classmethod
@@ -238,58 +248,8 @@ class RunMonitor:
         saved = state["checks"]
         if set(saved) != {check.category for check in checks}:
             raise StateOutdated("the set of checks has changed")
-        monitor.watched = [_unwrap(check, saved[check.category]) for check in checks]
+        monitor.watched = [Watched.from_state(check, saved[check.category]) for check in checks]
         if config is not None:
             monitor.configure(config)
         monitor._arrange()
         return monitor
-
-
-def _wrap(each: Watched) -> dict[str, Any]:
-    firing = each.firing
-    return {
-        "state_version": each.check.state_version,
-        "thresholds": dict(each.check.thresholds),
-        "state": each.check.to_state(),
-        "life": each.life.to_state(),
-        "quarantined": each.quarantined,
-        "firing": firing
-        and {
-            "segment": firing.segment,
-            "mark": firing.mark,
-            "message": firing.evidence.message,
-            "values": firing.evidence.values,
-            "at": firing.evidence.mark,
-            "continues": firing.continues,
-            "timestamp_s": firing.timestamp_s,
-        },
-    }
-
-
-def _unwrap(check: type[Check], saved: dict[str, Any]) -> Watched:
-    for name in ("state_version", "thresholds"):
-        ours: Any = getattr(check, name)
-        if saved[name] != ours:
-            raise StateOutdated(f"{check.category}: {name} is {saved[name]!r}, not {ours!r}")
-    firing = saved["firing"]
-    if firing is not None:
-        evidence = Evidence(
-            firing["message"], firing["values"], Mark(*firing["at"]) if firing["at"] else None
-        )
-        firing = Transition(
-            category=check.category,
-            severity=check.severity,
-            kind=TransitionKind.FIRING,
-            segment=firing["segment"],
-            mark=Mark(*firing["mark"]),
-            evidence=evidence,
-            suggestion=check.suggestion,
-            continues=firing["continues"],
-            timestamp_s=firing["timestamp_s"],
-        )
-    return Watched(
-        check.from_state(saved["state"]),
-        Lifecycle.from_state(check.hold, saved["life"]),
-        firing,
-        saved["quarantined"],
-    )

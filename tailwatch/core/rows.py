@@ -40,6 +40,7 @@ class Row:
         evals: Key -> evaluation loss, for each evaluation set.
         nulls: Canonical fields that are there and null.
         rewarded: Whether the run has shown a reward: it is reinforcement learning.
+        resumed_from: The step before it, if the trainer resumed at an earlier one.
     """
 
     number: int
@@ -53,6 +54,16 @@ class Row:
     evals: dict[str, float] = field(default_factory=dict)
     nulls: tuple[str, ...] = ()
     rewarded: bool = False
+    resumed_from: float | None = None
+
+    @property
+    def progress(self) -> float | None:
+        """How far the run is, 0 to 1, as far as the row says."""
+        planned = self.values.get("planned_steps")
+        if planned is not None and planned > 0 and self.has_step:
+            return self.step / planned
+        percent = self.values.get("percent")
+        return None if percent is None else percent / 100
 
 
 def make_row(

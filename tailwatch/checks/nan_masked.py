@@ -1,0 +1,179 @@
+"""nan_masked: the trainer hid a NaN."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+from ..core.check import Check, mark
+from ..core.findings import Evidence, Hold, Mark, Severity
+from ..core.numbers import shown
+from ..core.rows import Row, RowKind
+
+LOSSES_KEPT = 5
+ROOTS_MAX = 8
+
+
+class NanMasked(Check):
+    """
+    What it finds:
+        A NaN that the log does not show as one. A loss of exactly 0 beside a
+        gradient norm that is not finite. A loss of 0 in 3 training rows
+        running, after losses above 0.2 and without a positive gradient norm: a
+        filter wrote 0 for NaN. A gradient norm that stays at the root of a
+        small whole number while the loss is 0, not finite or does not move. A
+        loss that was a number in 5 rows and is null in 2 rows running. A
+        growing count of NaN iterations.
+
+    Why it matters:
+        Hugging Face's trainer writes 0 for a NaN loss by default, and strict
+        JSON writers write null: the run is lost, and every dashboard looks calm.
+
+    What it does not find:
+        A filter that repeats the last good loss. A loss of 0 with a healthy
+        gradient norm, which is a matter of `loss_zero`.
+
+    Example:
+        >>> check = NanMasked()
+        >>> check.update(Row(1, 10, {"loss": 0.0, "grad_norm": float("nan")}, 0)).message
+        'loss is 0 and grad norm NaN at step 10: a NaN loss that was written as 0'
+
+    Source:
+        transformers' logging_nan_inf_filter; orjson's null for NaN; Megatron's
+        count of NaN iterations.
+    """
+
+    category: ClassVar[str] = "nan_masked"
+    severity: ClassVar[Severity] = Severity.CRITICAL
+    suggestion: ClassVar[str] = (
+        "Take the run for one whose loss is NaN: stop it and go back to a saved model from "
+        "before this step. To see the values as they are, set logging_nan_inf_filter=False in "
+        "Hugging Face's TrainingArguments."
+    )
+    check_set: ClassVar[str] = "extended"
+    reads_any: ClassVar[tuple[str, ...]] = ("loss", "grad_norm", "nan_count")
+    hold: ClassVar[Hold] = Hold(rows=1, clear_rows=20)
+    thresholds: ClassVar[dict[str, float]] = {
+        "zero_rows": 3,
+        "loss_before_min": 0.2,
+        "root_rows": 3,
+        "root_error_max": 1e-6,
+        "null_rows": 2,
+        "loss_rows_min": 5,
+    }
+    latched: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self.first_bad: Mark | None = None
+        self.first_message = ""
+        self.bad_rows = 0
+        self.before: list[float] = []
+        self.last_loss: float | None = None
+        self.loss_rows = 0
+        self.zero_rows = 0
+        self.null_rows = 0
+        self.last_step: int | float | None = None
+        self.root = 0
+        self.root_rows = 0
+        self.nan_count: float | None = None
+
+    def update(self, row: Row) -> Evidence | None:
+        if row.kind is not RowKind.TRAIN:
+            return None
+        loss, norm = row.values.get("loss"), row.values.get("grad_norm")
+        message = (
+            self._zero(row, loss, norm)
+            or self._root(row, loss, norm)
+            or self._null(row, loss)
+            or self._counted(row)
+        )
+        if loss is not None:
+            self.loss_rows += math.isfinite(loss)
+            if math.isfinite(loss) and loss != 0:
+                self.before = [*self.before[1 - LOSSES_KEPT :], loss]
+            self.last_loss = loss if math.isfinite(loss) else None
+        self.last_step = row.step
+        if message is None:
+            return None
+        here = mark(row)
+        self.bad_rows += 1
+        if self.first_bad is None:
+            self.first_bad, self.first_message = here, message
+        return Evidence(message, self._values(loss, norm), here)
+
+    def diagnose(self) -> Evidence | None:
+        if self.first_bad is None:
+            return None
+        return Evidence(self.first_message, {"rows": self.bad_rows}, self.first_bad)
+
+    def _values(self, loss: float | None, norm: float | None) -> dict[str, float]:
+        values = {"loss": loss, "grad_norm": norm, "last_good_loss": self._last_good()}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def _last_good(self) -> float | None:
+        return self.before[-1] if self.before else None
+
+    def _zero(self, row: Row, loss: float | None, norm: float | None) -> str | None:
+        if loss is not None:
+            self.zero_rows = self.zero_rows + 1 if loss == 0 else 0
+        if loss != 0:
+            return None
+        if norm is not None and not math.isfinite(norm):
+            return (
+                f"loss is 0 and grad norm {shown(norm)} at step {shown(row.step)}: "
+                "a NaN loss that was written as 0"
+            )
+        healthy = norm is not None and norm > 0
+        high = bool(self.before) and min(self.before) > self.thresholds["loss_before_min"]
+        if healthy or not high or self.zero_rows < self.thresholds["zero_rows"]:
+            return None
+        return (
+            f"loss has been exactly 0 for {self.zero_rows} rows up to step {shown(row.step)}, "
+            f"after {shown(self._last_good())}: a NaN that was written as 0"
+        )
+
+    def _root(self, row: Row, loss: float | None, norm: float | None) -> str | None:
+        if norm is None:
+            return None
+        square = round(norm * norm) if 0 < norm < ROOTS_MAX else 0
+        error = abs(norm - math.sqrt(square)) if 0 < square <= ROOTS_MAX else math.inf
+        stuck = loss is None or loss == 0 or not math.isfinite(loss) or loss == self.last_loss
+        if error > self.thresholds["root_error_max"] or not stuck:
+            self.root, self.root_rows = 0, 0
+            return None
+        self.root_rows = self.root_rows + 1 if square == self.root else 1
+        self.root = square
+        if self.root_rows < self.thresholds["root_rows"]:
+            return None
+        return (
+            f"grad norm has stayed at {shown(norm)}, the root of {square}, for {self.root_rows} "
+            f"rows up to step {shown(row.step)} and the loss does not move: clipped NaN gradients"
+        )
+
+    def _null(self, row: Row, loss: float | None) -> str | None:
+        if "loss" not in row.nulls:
+            if loss is not None:
+                self.null_rows = 0
+            return None
+        if self.last_step is not None and row.step <= self.last_step:
+            return None
+        self.null_rows += 1
+        few = self.loss_rows < self.thresholds["loss_rows_min"]
+        if few or self.null_rows < self.thresholds["null_rows"]:
+            return None
+        return (
+            f"loss has been null for {self.null_rows} rows up to step {shown(row.step)}, after "
+            f"{self.loss_rows} rows with a number: a NaN that was written as null"
+        )
+
+    def _counted(self, row: Row) -> str | None:
+        count = row.values.get("nan_count")
+        if count is None or not math.isfinite(count):
+            return None
+        known, self.nan_count = self.nan_count, count
+        if known is None or count <= known:
+            return None
+        return (
+            f"the trainer's count of NaN iterations grew from {shown(known)} to {shown(count)} "
+            f"at step {shown(row.step)}"
+        )
