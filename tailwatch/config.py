@@ -25,6 +25,7 @@ from .config_receivers import SINGLE_URLS, Receiver, read_receivers
 from .core.check import Check
 from .core.field_rules import MAPPABLE, FieldRule, FieldRules
 from .core.globs import PathFilter
+from .core.tuning import tunable, tuned
 from .errors import ConfigError
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -158,7 +159,7 @@ def _settle(
         include=tuple(raw.include),
         exclude=tuple(raw.exclude),
         run_pattern=_pattern(raw.run_pattern),
-        checks=select_checks(raw.checks),
+        checks=_tuned(select_checks(raw.checks), raw.thresholds),
         state_dir=os.path.abspath(raw.state_dir or _default_state_dir(environment)),
         sweep_interval_s=_at_least(0.1, raw.sweep_interval, "sweep_interval"),
         backfill_page_max_age_s=seconds(raw.backfill_page_max_age, "backfill_page_max_age"),
@@ -190,6 +191,25 @@ def _pattern(text: str) -> re.Pattern[str] | None:
     if "run" not in pattern.groupindex:
         raise ConfigError("run_pattern: expected a group named run, (?P<run>...)")
     return pattern
+
+
+def _tuned(
+    checks: tuple[type[Check], ...], thresholds: Mapping[str, Mapping[str, float]]
+) -> tuple[type[Check], ...]:
+    for category, own in thresholds.items():
+        if category not in CATEGORIES:
+            near = nearest(category, list(CATEGORIES))
+            raise ConfigError(f"thresholds: unknown category {category!r}{near}")
+        check = CHECKS[CATEGORIES.index(category)]
+        try:
+            tuned(check, own)
+        except ValueError as error:
+            name = str(error).partition(":")[0]
+            known = tunable(check)
+            near = nearest(name, known) if known else "; the seed rules have none to set"
+            end = near if name not in known else ""
+            raise ConfigError(f"thresholds.{category}.{error}{end}") from None
+    return tuple(tuned(check, thresholds.get(check.category, {})) for check in checks)
 
 
 def _field_rule(raw: FieldSettings, n: int) -> FieldRule:

@@ -82,11 +82,12 @@ class FileSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     max_exported_runs: int = 500
     web: WebSettings = WebSettings()
     log: LogSettings = LogSettings()
+    thresholds: dict[str, dict[str, float]] = msgspec.field(default_factory=dict)
     fields: list[FieldSettings] = msgspec.field(default_factory=list)
     receivers: list[ReceiverSettings] = msgspec.field(default_factory=list)
 
 
-_TABLES = ("web", "log", "fields", "receivers")
+_TABLES = ("web", "log", "thresholds", "fields", "receivers")
 
 
 def read_file(path: str) -> dict[str, Any]:

@@ -27,7 +27,9 @@ from .no_learning_signal import NoLearningSignal
 from .no_metrics import NoMetrics
 from .overfit import Overfit
 from .reward_drop import RewardDrop
+from .run_quiet import RunQuiet
 from .run_resumed import RunResumed
+from .run_stalled import RunStalled
 from .slow_steps import SlowSteps
 from .steps_interleaved import StepsInterleaved
 from .too_few_steps import TooFewSteps
@@ -37,6 +39,7 @@ CHECKS: tuple[type[Check], ...] = (
     LossDiverged,
     NanMasked,
     LossRunaway,
+    RunStalled,
     LossFlat,
     GradNormHigh,
     LrTooLow,
@@ -61,6 +64,7 @@ CHECKS: tuple[type[Check], ...] = (
     NoMetrics,
     RunResumed,
     LossSpikes,
+    RunQuiet,
 )
 """Every check, worst severity first."""
 

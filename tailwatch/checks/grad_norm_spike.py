@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..core.check import SpikeCheck
+from ..core.check_bases import SpikeCheck
 from ..core.findings import Hold, Severity
 
 

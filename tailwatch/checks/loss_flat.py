@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..core.check import FirstAgainstLastCheck
+from ..core.check_bases import FirstAgainstLastCheck
 from ..core.findings import Evidence, Hold, Severity
 from ..core.numbers import shown
 

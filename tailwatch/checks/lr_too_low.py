@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..core.check import ConfiguredRateCheck
+from ..core.check_bases import ConfiguredRateCheck
 from ..core.findings import Severity
 
 LIMIT = 1e-06

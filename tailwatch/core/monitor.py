@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import StateOutdated
 from .check import Check, RunConfig
+from .check_bases import SilenceCheck
 from .findings import (
     Evidence,
     Finding,
@@ -20,6 +21,7 @@ from .findings import (
 )
 from .rows import Row
 from .segments import Course, SegmentTracker
+from .silence import Silence
 from .watched import Watched
 
 RECENT_LOSSES = 30
@@ -183,6 +185,16 @@ class RunMonitor:
             late = each.life.hold.clear_rows is None
             if evidence and (pending or late) and (edge := each.life.rest(up=True)):
                 self._turn(each, edge, evidence, None, transitions)
+        return transitions
+
+    def tick(self, silence: Silence) -> list[Transition]:
+        """Ask the checks that judge silences; they clear with the next row."""
+        transitions: list[Transition] = []
+        for each in self.watched:
+            if isinstance(each.check, SilenceCheck) and not each.firing:
+                evidence = each.check.tick(silence)
+                if evidence and (edge := each.life.advance(True)):
+                    self._turn(each, edge, evidence, None, transitions)
         return transitions
 
     def take_errors(self) -> list[tuple[str, str]]:
