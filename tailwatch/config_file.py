@@ -49,7 +49,9 @@ class FileSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """Everything that may be set."""
 
     paths: list[str] = msgspec.field(default_factory=list)
-    include: list[str] = msgspec.field(default_factory=lambda: ["**/*.jsonl"])
+    include: list[str] = msgspec.field(
+        default_factory=lambda: ["**/*.jsonl", "**/trainer_state.json"]
+    )
     exclude: list[str] = msgspec.field(default_factory=list)
     run_pattern: str = ""
     checks: str = "all"

@@ -173,6 +173,10 @@ RUN_STATES = ("active", "quiet", "ended")
 WATCH_MODES = ("events", "sweep", "missing")
 
 
+SIZE_UNKNOWN = 1 << 62
+"""More than there will ever be: of saves, only reading tells how many bytes of lines they are."""
+
+
 class FoundFile(NamedTuple):
     """
     A file that the scanner saw.
@@ -194,10 +198,17 @@ class FoundFile(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """A file that cannot be read now. *gone*: it is not there at all."""
+    """
+    A file that cannot be read now.
+
+    Attributes:
+        gone: It is not there at all.
+        unfinished: It seems to be being written: nothing to complain of yet.
+    """
 
     reason: str
     gone: bool = False
+    unfinished: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ def test_everything_has_a_default() -> None:
         made.state_dir,
         made.include,
         made.checks,
-    ) == ("/state/tailwatch", ("**/*.jsonl",), CHECKS)
+    ) == ("/state/tailwatch", ("**/*.jsonl", "**/trainer_state.json"), CHECKS)
     assert (
         made.sweep_interval_s,
         made.backfill_page_max_age_s,

@@ -44,7 +44,7 @@ def test_troubles(tmp_path: Path, settings: Settings) -> None:
 
     assert [
         Trouble(str(tmp_path / "no"), "No such file or directory"),
-        Trouble(str(tmp_path / "empty"), "has no file that matches **/*.jsonl"),
+        Trouble(str(tmp_path / "empty"), "has no file that matches **/*.jsonl, **/trainer_state.json"),
         Trouble("\0", "is no path"),
     ] == found
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from tailwatch.board import Board
 from tailwatch.checks import CHECKS
+from tailwatch.config_file import FileSettings
 from tailwatch.core.check import Check
 from tailwatch.core.findings import Evidence, Hold, Severity
 from tailwatch.core.globs import PathFilter
@@ -24,6 +25,7 @@ from tailwatch.engine import Engine, Options, World
 from tailwatch.messages import Incoming
 from tailwatch.shell.follower import LocalFollower
 from tailwatch.shell.inbox import ThreadInbox
+from tailwatch.shell.saves import SavesFollower, SavesScanner
 from tailwatch.shell.scanner import DirectoryScanner
 from tailwatch.shell.store import SqliteStore
 from tailwatch.shell.watcher import DirectoryWatcher
@@ -139,10 +141,11 @@ class Machine:
         self.watcher = NoWatcher() if self.mode == "none" else DirectoryWatcher([root], inbox)
         self.store = SqliteStore(str(self.directory / "state"), Silent())
         self.follower = LocalFollower()
+        scanner = DirectoryScanner([root], PathFilter(FileSettings().include))
         world = World(
             inbox=inbox,
-            scanner=DirectoryScanner([root], PathFilter(["**/*.jsonl"])),
-            follower=self.follower,
+            scanner=SavesScanner(scanner),
+            follower=SavesFollower(self.follower, scanner),
             watcher=self.watcher,
             store=self.store,
             publisher=Board(),
