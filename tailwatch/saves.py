@@ -113,7 +113,7 @@ class Saves:
             if isinstance(end, SaveEnd) and trail.done(end, cursor.offset):
                 self._lines.pop(save.key, None)
                 continue
-            lines = self._read(save)
+            lines = end if isinstance(end, Unfit) else self._read(save)
             if isinstance(lines, Unfit):
                 trouble = _unreadable(save, lines)
                 continue

@@ -105,7 +105,7 @@ def _log_history(walk: _Walk) -> list[bytes] | None:
 
 
 def _line(entry: Any) -> bytes:
-    return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
+    return json.dumps(entry, separators=(",", ":"), sort_keys=True).encode() + b"\n"
 
 
 class _Walk:

@@ -9,7 +9,7 @@ import random
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -120,13 +120,19 @@ class Machine:
 
     Args:
         mode: "events" for real inotify, "none" for no hint at all, "lying".
+        dispatch: Makes the one who is told of findings; by default there is no receiver.
     """
 
-    def __init__(self, mode: str, seed: int = 0) -> None:
+    def __init__(
+        self,
+        mode: str,
+        seed: int = 0,
+        dispatch: Callable[[], Dispatch] = lambda: Dispatch([], {}),
+    ) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="tailwatch-model-"))
         self.root = self.directory / "runs"
         self.root.mkdir()
-        self.mode, self.rng = mode, random.Random(seed)
+        self.mode, self.rng, self.dispatch = mode, random.Random(seed), dispatch
         self.clock = ManualClock()
         self.ids = itertools.count(1)
         self.written: Counter[float] = Counter()
@@ -152,7 +158,7 @@ class Machine:
             clock=self.clock,
             log=Silent(),
         )
-        self.engine = Engine((*CHECKS, Ledger), Options(), world, Dispatch([], {}))
+        self.engine = Engine((*CHECKS, Ledger), Options(), world, self.dispatch())
         self.engine.restore()
         self.turn()
 
