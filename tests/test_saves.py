@@ -108,6 +108,24 @@ def test_resume_after_the_save_was_deleted(trainer: Trainer) -> None:
     assert steps((0, 100), (50, 200)) == reader.steps()
 
 
+def test_resume_after_the_save_was_read_in_part(trainer: Trainer) -> None:
+    """A torn line of a save that is gone is dropped, if the next one does not have it."""
+    trainer.log_to(50)
+    trainer.save()
+    reader = Reader(trainer, size=70)
+    reader.steps()
+    trainer.log_to(100)
+    trainer.save()
+    reader.once()
+    assert reader.cursor.received > reader.cursor.offset
+    done = reader.data.count(b"\n")
+    shutil.rmtree(trainer.out / "checkpoint-100")
+    trainer.resume("checkpoint-50")
+    trainer.log_to(200, loss=3.0)
+    trainer.save()
+    assert [*steps((0, done * 10)), *steps((50, 200))] == reader.steps()
+
+
 def test_half_written_save(trainer: Trainer) -> None:
     """Nothing is taken of a half-written document, whatever its size; then all of it, once."""
     reader = Reader(trainer)
@@ -253,7 +271,18 @@ def test_memory_is_bounded(trainer: Trainer, monkeypatch: pytest.MonkeyPatch) ->
         reader.once()
         assert len(shared._lines) == 1
     assert [steps((0, 500))] * 3 == [reader.steps() for reader in readers]
+    shutil.rmtree(trainer.out / "c" / "checkpoint-500")
+    readers[2].once()
+    assert len(shared._known[readers[2].path]) == 0
+    readers[0].restart()
+    readers[0].saves = shared
+    shared.release(readers[0].path)
+    readers[0].cursor = Cursor()
     readers[0].once()
+    assert len(shared._lines) == 1
+    shutil.rmtree(trainer.out / "a" / "checkpoint-500")
+    readers[0].once()
+    assert len(shared._lines) == 0
     for reader in readers:
         shared.release(reader.path)
     assert (shared._lines, shared._known) == ({}, {})

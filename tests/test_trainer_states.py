@@ -130,7 +130,8 @@ def test_history_pages_nobody(world: World) -> None:
     world.settle()
     assert world.told == [("a/trainer_state", step)]
     # The first attempt had more bytes than the second at this place, which are no history of it.
-    assert world.tracked("a/trainer_state").history_end < 2**40
+    tracked = world.tracked("a/trainer_state")
+    assert 0 < tracked.history_end == tracked.backlog_end < tracked.cursor.offset
 
 
 @pytest.mark.parametrize("chunk", [150, 1 << 18])
@@ -181,13 +182,28 @@ def test_saves_that_came_while_it_was_down_are_news(world: World) -> None:
         world.kill()
     trainer.time_ns = int(world.clock.wall() * 1e9)
     step = log_nan(trainer)
+    trainer.log_to(step + 600)  # It does not stand at the end.
     trainer.save()
     world.start()
     world.settle()
     assert (world.told, world.rows()) == (
         [("a/trainer_state", step)],
-        {"a/trainer_state": 501},
+        {"a/trainer_state": 561},
     )
+
+
+def test_old_saves_that_are_copied_in_are_history(world: World) -> None:
+    """Saves with an old date page nobody, whenever they come; what follows them does."""
+    trainer = world.trainer(age_s=7200.0)
+    trainer.log_to(100)
+    log_nan(trainer)
+    trainer.log_to(1000)
+    trainer.save()
+    assert (world.rows(), world.told) == ({"a/trainer_state": 100}, [])
+    step = log_nan(trainer)
+    trainer.save()
+    world.settle()
+    assert world.told == [("a/trainer_state", step)]
 
 
 def test_outdated_state_is_read_again_and_told_to_nobody(
@@ -221,6 +237,26 @@ def test_outdated_state_is_read_again_and_told_to_nobody(
     world.settle()
     assert world.tracked("a/trainer_state").tallies["nan_loss"].total == 2
     assert world.told == [*told, ("a/trainer_state", step)]
+
+
+def test_save_from_while_it_was_down_counts_beside_outdated_state(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What other code had not read is news, though it is read together with what it had."""
+    trainer = world.trainer()
+    trainer.log_to(100)
+    trainer.save()
+    world.settle()
+    world.kill()
+    step = log_nan(trainer)
+    trainer.save()
+    shutil.rmtree(trainer.out / "checkpoint-100")
+    trainer.log_to(700)
+    trainer.save()
+    monkeypatch.setattr("tailwatch.core.monitor.RunMonitor.from_state", _outdated)
+    world.start()
+    assert world.rows() == {"a/trainer_state": 70}
+    assert world.told == [("a/trainer_state", step)]
 
 
 def _outdated(*_: object) -> None:
