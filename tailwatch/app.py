@@ -90,7 +90,7 @@ class Daemon:
             registry = make_registry(board, self._exposed(settings), clock.wall, clock.monotonic)
             web = WebServer(settings.listen, Site(board, registry, clock.monotonic))
             stack.callback(web.close)
-            scanner = DirectoryScanner(settings.paths, settings.wanted)
+            scanner = DirectoryScanner(settings.paths, settings.wanted, settings.state_dir)
             remote = Mounts(clock.monotonic).remote
             follower = LocalFollower(remote)
             stack.callback(follower.close)
@@ -113,6 +113,7 @@ class Daemon:
                 backfill_page_max_age_s=settings.backfill_page_max_age_s,
                 run_retention_s=settings.run_retention_s,
                 run_pattern=settings.run_pattern,
+                fields=settings.fields,
             )
             dispatch = self._dispatch(settings, stack)
             engine = Engine(settings.checks, options, world, dispatch)

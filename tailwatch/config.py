@@ -12,6 +12,7 @@ from .checks import CATEGORIES, CHECKS
 from .config_file import (
     OWN_VARIABLES,
     Duration,
+    FieldSettings,
     FileSettings,
     convert,
     from_text,
@@ -22,6 +23,7 @@ from .config_file import (
 )
 from .config_receivers import SINGLE_URLS, Receiver, read_receivers
 from .core.check import Check
+from .core.field_rules import MAPPABLE, FieldRule, FieldRules
 from .core.globs import PathFilter
 from .errors import ConfigError
 
@@ -54,6 +56,7 @@ class Settings:
     external_url: str | None
     log_level: str
     log_format: str
+    fields: FieldRules
     receivers: tuple[Receiver, ...] = ()
 
     @property
@@ -165,6 +168,7 @@ def _settle(
         external_url=_http_url(raw.web.external_url, "web.external_url"),
         log_level=one_of(("debug", "info", "warning", "error"), raw.log.level, "log.level"),
         log_format=one_of(("auto", "console", "json"), raw.log.format, "log.format"),
+        fields=FieldRules([_field_rule(rule, n) for n, rule in enumerate(raw.fields)]),
         receivers=read_receivers(raw.receivers, environment, flags),
     )
 
@@ -186,6 +190,14 @@ def _pattern(text: str) -> re.Pattern[str] | None:
     if "run" not in pattern.groupindex:
         raise ConfigError("run_pattern: expected a group named run, (?P<run>...)")
     return pattern
+
+
+def _field_rule(raw: FieldSettings, n: int) -> FieldRule:
+    for name in raw.map:
+        if name not in MAPPABLE:
+            near = nearest(name, list(MAPPABLE))
+            raise ConfigError(f"fields[{n}].map: unknown field {name!r}{near}")
+    return FieldRule(tuple(raw.paths), dict(raw.map), tuple(raw.ignore))
 
 
 def _at_least(limit: float, value: Duration, key: str) -> float:

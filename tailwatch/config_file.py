@@ -15,6 +15,21 @@ from .errors import ConfigError
 OWN_VARIABLES = frozenset({"TAILWATCH_CONFIG", "TAILWATCH_WEBHOOK_URL"})
 """Variables that are no key of the file."""
 
+DEFAULT_INCLUDE = (
+    "**/*.jsonl",
+    "**/*.ndjson",
+    "**/metrics.json",
+    "**/scalars.json",
+    "**/*.log.json",
+    "**/log.txt",
+    "**/result.json",
+    "**/progress.json",
+    "**/training_metrics.json",
+    "**/big_vision_metrics.txt",
+    "**/trainer_state.json",
+)
+"""What trainers call their metric files; which ones are such is told by their content."""
+
 Duration = float | str
 
 
@@ -45,13 +60,19 @@ class ReceiverSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     send_resolved: bool = False
 
 
+class FieldSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What keys of some files mean."""
+
+    paths: list[str] = msgspec.field(default_factory=lambda: ["**"])
+    map: dict[str, str] = msgspec.field(default_factory=dict)
+    ignore: list[str] = msgspec.field(default_factory=list)
+
+
 class FileSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """Everything that may be set."""
 
     paths: list[str] = msgspec.field(default_factory=list)
-    include: list[str] = msgspec.field(
-        default_factory=lambda: ["**/*.jsonl", "**/trainer_state.json"]
-    )
+    include: list[str] = msgspec.field(default_factory=lambda: list(DEFAULT_INCLUDE))
     exclude: list[str] = msgspec.field(default_factory=list)
     run_pattern: str = ""
     checks: str = "all"
@@ -62,7 +83,11 @@ class FileSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     max_exported_runs: int = 500
     web: WebSettings = WebSettings()
     log: LogSettings = LogSettings()
+    fields: list[FieldSettings] = msgspec.field(default_factory=list)
     receivers: list[ReceiverSettings] = msgspec.field(default_factory=list)
+
+
+_TABLES = ("web", "log", "fields", "receivers")
 
 
 def read_file(path: str) -> dict[str, Any]:
@@ -104,7 +129,12 @@ def _explain(text: str) -> str:
 
 
 def _keys_at(at: str) -> list[str]:
-    kinds = {"web": WebSettings, "log": LogSettings, "receivers": ReceiverSettings}
+    kinds = {
+        "web": WebSettings,
+        "log": LogSettings,
+        "receivers": ReceiverSettings,
+        "fields": FieldSettings,
+    }
     kind: Any = kinds.get(re.sub(r"\[.*\]", "", at), FileSettings)
     return list(kind.__struct_fields__)
 
@@ -131,8 +161,8 @@ def from_text(key: str, text: str, variable: str) -> Any:
     """Read an environment variable by the type of its setting."""
     table, _, last = key.rpartition(".")
     kind: Any = {"": FileSettings, "web": WebSettings, "log": LogSettings}.get(table)
-    if kind is None or last not in kind.__struct_fields__ or last in ("web", "log", "receivers"):
-        known = [k for k in FileSettings.__struct_fields__ if k not in ("web", "log", "receivers")]
+    if kind is None or last not in kind.__struct_fields__ or last in _TABLES:
+        known = [k for k in FileSettings.__struct_fields__ if k not in _TABLES]
         known += [f"web__{k}" for k in WebSettings.__struct_fields__]
         known += [f"log__{k}" for k in LogSettings.__struct_fields__]
         names = [f"TAILWATCH_{k.upper()}" for k in known] + sorted(OWN_VARIABLES)

@@ -94,7 +94,7 @@ def targets(paths: Sequence[str], settings: Settings) -> Iterator[Target | Troub
             shown = os.path.join(path, os.path.relpath(found.path, root))
             yield Target(shown, path, found.size % SIZE_UNKNOWN, False)
         if empty:
-            yield Trouble(path, f"has no file that matches {', '.join(settings.include)}")
+            yield Trouble(path, "has no file with the name of a metric file; see --include")
 
 
 class Reading:
@@ -129,7 +129,12 @@ class Reading:
         config = self._config
         if config is None and target.path != STDIN:
             config = find_run_config(os.path.abspath(target.path))
-        reader = RunReader(self._settings.checks, config, whole_file=self._whole_file)
+        reader = RunReader(
+            self._settings.checks,
+            config,
+            fields=self._settings.fields.of(os.path.abspath(target.path), _absolute(target.root)),
+            whole_file=self._whole_file,
+        )
         diagnosis = Diagnosis(name, target.path, target.named, reader, config, [])
         if not target.named and is_state(target.path) and (same := self._same_training(target)):
             diagnosis.skipped = same_training(same)
@@ -206,11 +211,15 @@ class Reading:
         if target.path == STDIN:
             return "stdin"
         path = os.path.abspath(target.path)
-        root = None if target.root is None else os.path.abspath(target.root)
+        root = _absolute(target.root)
         name = run_name(path, root, self._settings.run_pattern)
         name = distinct_name(name, path, root, self._names)
         self._names.add(name)
         return name
+
+
+def _absolute(root: str | None) -> str | None:
+    return None if root is None else os.path.abspath(root)
 
 
 def _open(path: str) -> BinaryIO:

@@ -141,6 +141,10 @@ def settings_document(settings: Settings) -> dict[str, Any]:
         "max_exported_runs": settings.max_exported_runs,
         "web": {"listen": settings.listen, "external_url": settings.external_url or ""},
         "log": {"level": settings.log_level, "format": settings.log_format},
+        "fields": [
+            {"paths": list(rule.paths), "map": dict(rule.map), "ignore": list(rule.ignore)}
+            for rule in settings.fields.rules
+        ],
         "receivers": [
             {
                 "name": receiver.name,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .core.check import Check
+from .core.field_rules import FieldRules
 from .core.findings import Transition
 from .dispatch import Dispatch
 from .errors import StateWriteError
@@ -30,6 +31,7 @@ class Options:
     backfill_page_max_age_s: float = 3600.0
     run_retention_s: float = 86400.0
     run_pattern: re.Pattern[str] | None = None
+    fields: FieldRules = dataclasses.field(default_factory=FieldRules)
 
 
 @dataclass(slots=True)
@@ -73,6 +75,7 @@ class Engine:
             old_s=options.backfill_page_max_age_s,
             keep_s=options.run_retention_s,
             run_pattern=options.run_pattern,
+            fields=options.fields,
         )
         self._commit = Commit()
         self._changed: dict[str, Tracked] = {}
@@ -81,8 +84,6 @@ class Engine:
         self._sweep_due_s = 0.0
         self._store_retry_s: float | None = None
         self._stopping = False
-
-    # Life.
 
     def restore(self) -> None:
         """Take up what the store holds, and show it."""
@@ -202,13 +203,14 @@ class Engine:
         tracked.held += transitions
         if tracked.name is None:
             return
+        run = tracked.name
         for reason, lines in tracked.reader.take_bad_lines().items():
             self._shown.totals["bad_lines", reason] += lines
+            if tracked.reader.bad_lines[reason] == lines:  # The first ones: said once.
+                self._world.log.warning("bad_lines", run=run, reason=reason, lines=lines)
         for category, error in tracked.reader.monitor.take_errors():
             self._shown.totals["check_errors", category] += 1
-            self._world.log.error(
-                "check_quarantined", run=tracked.name, category=category, error=error
-            )
+            self._world.log.error("check_quarantined", run=run, category=category, error=error)
         for transition in tracked.held:
             if not tracked.known(transition):
                 self._record(tracked, transition, now_s)

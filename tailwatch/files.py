@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from .core.check import Check
+from .core.field_rules import FieldRules
 from .core.fields import FieldMap
 from .core.names import escape
 from .core.reader import RunReader
@@ -38,6 +39,7 @@ class Files:
         recall: Gives the record of a run that ended long ago in a path.
         old_s: A file that appears with an older last change (seconds) is history.
         run_pattern: See `core.names.run_name`.
+        fields: What the keys of each file mean.
     """
 
     checks: Sequence[type[Check]]
@@ -52,8 +54,8 @@ class Files:
     old_s: float
     keep_s: float
     run_pattern: re.Pattern[str] | None
+    fields: FieldRules
     known_roots: set[str] = field(default_factory=set)
-    fields: FieldMap = field(default_factory=FieldMap)
     swept: bool = False
     _reading: Reading = field(init=False)
 
@@ -73,7 +75,7 @@ class Files:
         self._reading.names.update(ended)
         files, inodes = self._reading.files, self._reading.inodes
         for record in records:
-            tracked = Tracked.from_record(record, self.checks, self.fields)
+            tracked = Tracked.from_record(record, self.checks, self._fields(record))
             tracked.read_at_s = monotonic_s - max(0.0, now_s - tracked.last_seen_s)
             for each in tracked.previous:
                 each.quiet_s = monotonic_s
@@ -144,7 +146,7 @@ class Files:
             return owner
         if record := self.recall(found.path):
             return self._return(record, found, now_s, monotonic_s)
-        reader = RunReader(self.checks, fields=self.fields)
+        reader = RunReader(self.checks, fields=self.fields.of(found.path, found.root))
         tracked = Tracked(found.path, found.root, reader, mtime_s=found.mtime_s)
         tracked.last_seen_s, tracked.read_at_s = now_s, monotonic_s
         root = found.path if found.root is None else found.root
@@ -161,11 +163,14 @@ class Files:
         self, record: RunRecord, found: FoundFile, now_s: float, monotonic_s: float
     ) -> Tracked:
         """A run that ended long ago is there again: its counts go on."""
-        tracked = Tracked.from_record(record, self.checks, self.fields)
+        tracked = Tracked.from_record(record, self.checks, self._fields(record))
         tracked.last_seen_s, tracked.read_at_s = now_s, monotonic_s
         tracked.given_up, tracked.gone_s = False, None
         self._reading.files[found.path] = self._reading.inodes[found.inode] = tracked
         return tracked
+
+    def _fields(self, record: RunRecord) -> FieldMap:
+        return self.fields.of(record.path, record.root)
 
     def _owner(self, found: FoundFile, monotonic_s: float) -> Tracked | None:
         """The run that this file is of already, under another name: a link, or moved."""

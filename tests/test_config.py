@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tailwatch.checks import CHECKS
 from tailwatch.config import Settings, load_settings, seconds, select_checks
+from tailwatch.config_file import DEFAULT_INCLUDE
 from tailwatch.config_receivers import CREDENTIAL
 from tailwatch.core.secret import Secret
 from tailwatch.errors import ConfigError
@@ -57,7 +58,7 @@ def test_everything_has_a_default() -> None:
         made.state_dir,
         made.include,
         made.checks,
-    ) == ("/state/tailwatch", ("**/*.jsonl", "**/trainer_state.json"), CHECKS)
+    ) == ("/state/tailwatch", DEFAULT_INCLUDE, CHECKS)
     assert (
         made.sweep_interval_s,
         made.backfill_page_max_age_s,
@@ -398,3 +399,28 @@ def test_home_is_used_without_any_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/somebody")
     assert load_settings({}, {}).state_dir == "/home/somebody/.local/state/tailwatch"
     assert os.path.isabs(load_settings({"state_dir": "here"}, {}).state_dir)
+
+
+def test_field_rules(file: Path) -> None:
+    """What a key means may be set for some paths; a later rule wins; unknown fields are named."""
+    made = load(
+        file,
+        """
+        [[fields]]
+        map = {loss = "objective"}
+        [[fields]]
+        paths = ["rl/*.jsonl"]
+        map = {loss = "gain", eval_loss = "gap"}
+        ignore = ["val_loss"]
+        """,
+    )
+    record = {"objective": 1.0, "gain": 2.0, "gap": 3.0, "val_loss": 4.0}
+    plain = made.fields.of("/runs/a.jsonl", "/runs").read(record)
+    assert (plain.values["loss"], plain.evals) == (1.0, {"val_loss": 4.0})
+    ours = made.fields.of("/runs/rl/a.jsonl", "/runs").read(record)
+    assert (ours.values["loss"], ours.evals) == (2.0, {"gap": 3.0})
+    assert made.fields.of("/x/rl/a.jsonl", None) is made.fields.of("/runs/rl/b.jsonl", "/runs")
+    with pytest.raises(
+        ConfigError, match=r"fields\[0\].map: unknown field 'los'; did you mean loss"
+    ):
+        load(file, '[[fields]]\nmap = {los = "x"}')

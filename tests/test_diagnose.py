@@ -47,7 +47,7 @@ def test_troubles(tmp_path: Path, settings: Settings) -> None:
     assert [
         Trouble(str(tmp_path / "no"), "No such file or directory"),
         Trouble(
-            str(tmp_path / "empty"), "has no file that matches **/*.jsonl, **/trainer_state.json"
+            str(tmp_path / "empty"), "has no file with the name of a metric file; see --include"
         ),
         Trouble("\0", "is no path"),
     ] == found

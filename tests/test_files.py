@@ -12,6 +12,7 @@ import pytest
 from tailwatch.checks import CHECKS
 from tailwatch.core.check import Check, RunConfig
 from tailwatch.core.cursor import Cursor
+from tailwatch.core.field_rules import FieldRules
 from tailwatch.core.findings import Hold, Severity, Transition
 from tailwatch.core.globs import PathFilter
 from tailwatch.core.rows import Row
@@ -86,6 +87,7 @@ class Kit:
             keep_s=1e9,
             old_s=3600.0,
             run_pattern=None,
+            fields=FieldRules(),
         )
 
     def _take(self, tracked: Tracked, transitions: list[Transition], now_s: float) -> None:

@@ -11,7 +11,13 @@ import click
 
 from tailwatch.checks import CHECKS
 from tailwatch.cli import main
-from tailwatch.config_file import FileSettings, LogSettings, ReceiverSettings, WebSettings
+from tailwatch.config_file import (
+    FieldSettings,
+    FileSettings,
+    LogSettings,
+    ReceiverSettings,
+    WebSettings,
+)
 from tests.exported import exported_families
 
 ROOT = Path(__file__).parent.parent
@@ -50,11 +56,11 @@ def test_the_metrics_table_is_what_is_exported() -> None:
 
 def test_the_settings_table_is_the_schema() -> None:
     """Every key has its row, and every row is a key."""
-    keys = [
-        key for key in FileSettings.__struct_fields__ if key not in ("web", "log", "receivers")
-    ]
+    tables = ("web", "log", "fields", "receivers")
+    keys = [key for key in FileSettings.__struct_fields__ if key not in tables]
     keys += [f"web.{key}" for key in WebSettings.__struct_fields__]
     keys += [f"log.{key}" for key in LogSettings.__struct_fields__]
+    keys += [f"fields[].{key}" for key in FieldSettings.__struct_fields__]
     keys += [f"receivers[].{key}" for key in ReceiverSettings.__struct_fields__]
 
     assert keys == [row[0].strip("`") for row in table("Settings")]

@@ -13,7 +13,7 @@ import pytest
 from tailwatch import saves as module
 from tailwatch.core import trainer_state
 from tailwatch.core.cursor import Cursor, Resume, decide
-from tailwatch.core.rows import decode
+from tailwatch.core.decoding import decode
 from tailwatch.messages import Unreadable
 from tailwatch.saves import UNFINISHED_S, Saves, StateFile
 
@@ -124,6 +124,8 @@ def test_resume_after_the_save_was_read_in_part(trainer: Trainer) -> None:
     trainer.log_to(200, loss=3.0)
     trainer.save()
     assert [*steps((0, done * 10)), *steps((50, 200))] == reader.steps()
+    losses = [decode(line)["loss"] for line in reader.data.splitlines()]
+    assert max(losses[:done]) < 2.5 < min(losses[done:])
 
 
 def test_half_written_save(trainer: Trainer) -> None:

@@ -75,7 +75,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # The one library of each module of the shell, and the only place in which it may be used.
 THIRD_PARTY = {
-    "msgspec": {"core.rows", "packing", "config_file"},
+    "msgspec": {"core.decoding", "packing", "config_file"},
     "watchdog": {"shell.watcher"},
     "structlog": {"shell.logs"},
     "prometheus_client": {"shell.exposition", "shell.web"},

@@ -244,18 +244,23 @@ def test_save_from_while_it_was_down_counts_beside_outdated_state(
 ) -> None:
     """What other code had not read is news, though it is read together with what it had."""
     trainer = world.trainer()
-    trainer.log_to(100)
+    for last in (100, 2000):
+        trainer.log_to(last)
+        trainer.save()
+    trainer.resume("checkpoint-100")
+    trainer.log_to(200, loss=1.5)
     trainer.save()
     world.settle()
     world.kill()
+    # The saves that are left have fewer rows than were read.
+    for name in ("checkpoint-100", "checkpoint-2000"):
+        shutil.rmtree(trainer.out / name)
     step = log_nan(trainer)
-    trainer.save()
-    shutil.rmtree(trainer.out / "checkpoint-100")
-    trainer.log_to(700)
+    trainer.log_to(900)
     trainer.save()
     monkeypatch.setattr("tailwatch.core.monitor.RunMonitor.from_state", _outdated)
     world.start()
-    assert world.rows() == {"a/trainer_state": 70}
+    assert world.rows() == {"a/trainer_state": 90}
     assert world.told == [("a/trainer_state", step)]
 
 

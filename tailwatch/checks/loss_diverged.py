@@ -27,7 +27,8 @@ class LossDiverged(FirstAgainstLastCheck):
 
     What it does not find:
         A rise from the lowest loss that stays under 3 times the first one. A
-        run whose first loss is zero or negative, as in reinforcement learning.
+        run whose first loss is zero or negative. Live, reinforcement learning
+        (a run that logs a reward), whose losses may grow as it gets better.
 
     Example:
         >>> check = LossDiverged()

@@ -25,7 +25,8 @@ class LossFlat(FirstAgainstLastCheck):
     What it does not find:
         A plateau that sets in after the loss has fallen. It compares two
         rows only, so it also speaks when a loss that went up crosses its
-        first value on the way down. That is why it never pages.
+        first value on the way down. That is why it never pages. Live, it
+        leaves reinforcement learning (a run that logs a reward) alone.
 
     Example:
         >>> from tailwatch.core.rows import Row

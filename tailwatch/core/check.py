@@ -153,7 +153,8 @@ class FirstAgainstLastCheck(Check):
                 self.since = None
             elif self.since is None:
                 self.since = mark(row)
-        return self.diagnose()
+        # Against a first loss, the loss of reinforcement learning means nothing.
+        return None if row.rewarded else self.diagnose()
 
     def to_state(self) -> dict[str, Any]:
         """A few numbers and a place."""

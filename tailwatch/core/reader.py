@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
+from ..errors import StateOutdated
 from .check import Check, RunConfig
-from .fields import FieldMap
+from .decoding import decode, objects
+from .fields import FieldMap, Sources
 from .findings import Transition
+from .header import Header
 from .lines import Line, LineBuffer
 from .monitor import RunMonitor
-from .rows import Row, parse_row
+from .rows import RowKind, make_row
+from .steps import StepAxis
 
 SKIP_BYTES = 64 * 1024
 """A file without a training field in so many bytes of lines is no metric file."""
@@ -25,7 +30,7 @@ class RunReader:
         rows: Rows so far, over all segments.
         is_metric: True once a row had a training field.
         bad_lines: Lines that were no row, by reason.
-        first_step: The step of the first row.
+        first_step: The step of the first row that is no metadata.
         last_loss: The newest loss, finite or not.
         last_timestamp_s: The newest time that the trainer itself wrote (Unix seconds).
         first_line: The first bytes of the first line that was not blank: what tells this
@@ -50,6 +55,10 @@ class RunReader:
         self.monitor = RunMonitor(checks, config, whole_file=whole_file)
         self._checks, self._whole_file = checks, whole_file
         self._fields = fields or FieldMap()
+        self._sources = Sources()
+        self._steps = StepAxis()
+        self._header: Header | None = None
+        self._rewarded = False
         self._lines = LineBuffer(offset=0)
         self._line_bytes = 0
         self.rows = 0
@@ -106,7 +115,10 @@ class RunReader:
         """No more bytes will come: a last line without its newline counts if it is whole."""
         lines = lines or self._lines
         tail = Line(lines.tail, lines.resume_offset, lines.received)
-        if not isinstance(parse_row(tail, self._fields, self.rows + 1), Row):
+        try:
+            if type(decode(tail.data)) is not dict:
+                return []
+        except (ValueError, RecursionError):
             return []
         line = lines.take_tail()
         assert line is not None
@@ -127,26 +139,53 @@ class RunReader:
         Returns the lines of the old one, for what may still come of it.
         """
         lines, self._lines = self._lines, LineBuffer(offset=0)
-        self.first_line = b""
+        self.first_line, self._header = b"", None
         self.monitor.source_restarted()
         return lines
 
     def _take(self, line: Line) -> list[Transition]:
-        parsed = parse_row(line, self._fields, self.rows + 1)
-        if parsed is None:
+        if line.too_long:
+            self.bad_lines["too_long"] += 1
+            return []
+        if self._header is None and not self.first_line and Header.begins(line.data):
+            self._header = Header()
+        if self._header is not None and self._in_header(self._header, line):
+            return []
+        records, broken = objects(line.data)
+        if broken and not (records or line.data.strip(b" \t\r\n\0")):
             return []
         if not self.first_line:
             self.first_line = line.data[:256]
-        if not isinstance(parsed, Row):
-            self.bad_lines[parsed.reason] += 1
-            return []
+        if broken:
+            self.bad_lines[broken] += 1
+        transitions: list[Transition] = []
+        for record in records:
+            transitions += self._evaluate(record, line.offset)
+        return transitions
+
+    def _in_header(self, header: Header, line: Line) -> bool:
+        """Whether the line is of a header, which is no row."""
+        self.first_line = self.first_line or line.data[:256]
+        belongs = header.feed(line.data)
+        if belongs and not header.complete:
+            return True
+        lines = header.lines
+        if not belongs or header.take() is None:
+            self.bad_lines["not_json"] += lines
+        self._header = None
+        return belongs
+
+    def _evaluate(self, record: dict[str, Any], offset: int) -> list[Transition]:
+        row = make_row(record, self._fields, self._sources, self.rows + 1, offset)
+        row = self._steps.place(row)
+        self._rewarded = row.rewarded = self._rewarded or "reward" in row.values
         self.rows += 1
-        if self.first_step is None:
-            self.first_step = parsed.step
-        self.is_metric = self.is_metric or parsed.has_training_field
-        self.last_loss = parsed.values.get("loss", self.last_loss)
-        self.last_timestamp_s = parsed.timestamp_s or self.last_timestamp_s
-        return self.monitor.update(parsed)
+        if self.first_step is None and row.kind is not RowKind.METADATA:
+            self.first_step = row.step
+        self.is_metric = self.is_metric or row.has_training_field
+        self.last_loss = row.values.get("loss", self.last_loss)
+        self.last_timestamp_s = row.timestamp_s or self.last_timestamp_s
+        return self.monitor.update(row)
 
     def to_state(self) -> dict[str, Any]:
         """What to keep across a restart, `offset` included."""
@@ -158,6 +197,11 @@ class RunReader:
             "first_step": self.first_step,
             "last_loss": self.last_loss,
             "last_timestamp_s": self.last_timestamp_s,
+            "fields": self._fields.version,
+            "sources": asdict(self._sources),
+            "steps": self._steps.to_state(),
+            "rewarded": self._rewarded,
+            "header": [self._header.text, self._header.lines] if self._header else None,
             "monitor": self.monitor.to_state(),
         }
 
@@ -174,9 +218,16 @@ class RunReader:
         The reader that `to_state` was called on, to be fed from its `offset`.
 
         Raises:
-            StateOutdated: See `RunMonitor.from_state`.
+            StateOutdated: See `RunMonitor.from_state`; or what the keys mean has changed.
         """
         reader = cls(checks, config, fields=fields)
+        if state.get("fields") != reader._fields.version:
+            raise StateOutdated("the table of fields has changed")
+        reader._sources = Sources(**state["sources"])
+        reader._steps = StepAxis(**state["steps"])
+        reader._rewarded = state["rewarded"]
+        if state["header"] is not None:
+            reader._header = Header(*state["header"])
         reader.monitor = RunMonitor.from_state(checks, config, state["monitor"])
         reader._lines = LineBuffer(offset=state["offset"])
         reader.rows = state["rows"]

@@ -1,23 +1,26 @@
-"""A row: one line that is a JSON object, reduced to its canonical numbers."""
+"""A row: one JSON object of a metric file, reduced to its canonical numbers."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-import msgspec
-
-from .fields import TRAINING_FIELDS, FieldMap
-from .lines import Line
-from .numbers import number
+from . import aliases
+from .fields import FieldMap, Found, Sources
 
 BAD_LINE_REASONS = ("not_json", "not_object", "too_deep", "too_long")
 """Why a line was counted and passed: the closed label set of `tailwatch_bad_lines_total`."""
 
-# Text for `int` of more digits than a double holds; Python refuses 4,300 and more.
-_INT_DIGITS_MAX = 400
+
+class RowKind(enum.Enum):
+    """What a row is about."""
+
+    TRAIN = "train"
+    EVAL = "eval"
+    METADATA = "metadata"
+    END = "end"
+    OTHER = "other"
 
 
 @dataclass(slots=True)
@@ -25,13 +28,18 @@ class Row:
     """
     Attributes:
         number: Which row of the run this is, counted from 1.
-        step: The trainer's own step; the row number when it writes none.
+        step: The trainer's own step; without one, the step before it, or the row number
+            if the run has no steps at all.
         values: Canonical field -> number. NaN and infinities are kept.
         offset: Byte offset of the line this row came from.
-        has_step: False if *step* is only the row number.
+        has_step: False if *step* is not the row's own.
         has_training_field: Whether it carries a field that makes a file a metric file,
             even with null as its value.
         timestamp_s: When the trainer says it wrote the row (Unix seconds), if it does.
+        kind: What it is about. Only training and evaluation rows have values.
+        evals: Key -> evaluation loss, for each evaluation set.
+        nulls: Canonical fields that are there and null.
+        rewarded: Whether the run has shown a reward: it is reinforcement learning.
     """
 
     number: int
@@ -41,97 +49,101 @@ class Row:
     has_step: bool = True
     has_training_field: bool = True
     timestamp_s: float | None = None
+    kind: RowKind = RowKind.TRAIN
+    evals: dict[str, float] = field(default_factory=dict)
+    nulls: tuple[str, ...] = ()
+    rewarded: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Malformed:
-    """A complete line that is no row. *reason* is one of `BAD_LINE_REASONS`."""
-
-    reason: str
-    offset: int
-
-
-def _int(text: str) -> int | float:
-    return int(text) if len(text) <= _INT_DIGITS_MAX else float(text)
-
-
-# The standard decoder reads what trainers write beyond JSON: NaN, Infinity, 1e999.
-_lenient = json.JSONDecoder(parse_int=_int)
-
-
-def decode(data: bytes) -> Any:
+def make_row(
+    record: Mapping[str, object], fields: FieldMap, sources: Sources, number: int, offset: int
+) -> Row:
     """
-    Decode one JSON line as the standard library would, only faster.
+    Reduce a JSON object to a row; see `steps` for what its step becomes.
 
-    Raises:
-        ValueError: It is no JSON. RecursionError: It is nested too deep.
+    >>> row = make_row({"step": 7, "loss": "nan", "note": "hi"}, FieldMap(), Sources(), 1, 0)
+    >>> row.step, row.values, row.kind.value
+    (7, {'loss': nan}, 'train')
     """
-    try:
-        return msgspec.json.decode(data)
-    except (ValueError, RecursionError):
-        # A hole of NULs is what copytruncate leaves before the first row.
-        text = data.lstrip(b"\0").decode("utf-8-sig")
-        return _lenient.decode(text.strip())
-
-
-def parse_row(line: Line, fields: FieldMap, row_number: int) -> Row | Malformed | None:
-    r"""
-    Turn a line into a row. None for a blank line.
-
-    >>> row = parse_row(Line(b'{"step": 7, "loss": NaN, "note": "hi"}', 0, 39), FieldMap(), 1)
-    >>> row.step, row.values
-    (7, {'loss': nan})
-    >>> parse_row(Line(b'{"step": 7, "lo', 40, 56), FieldMap(), 2)
-    Malformed(reason='not_json', offset=40)
-    """
-    if line.too_long:
-        return Malformed("too_long", line.offset)
-    try:
-        record = decode(line.data)
-    except RecursionError:
-        return Malformed("too_deep", line.offset)
-    except ValueError:
-        blank = not line.data.strip(b" \t\r\n\0")
-        return None if blank else Malformed("not_json", line.offset)
-    if type(record) is not dict:
-        return Malformed("not_object", line.offset)
     found = fields.read(record)
-    values: dict[str, float] = {}
-    for name, raw in found.items():
-        value = number(raw)
-        if value is not None:
-            values[name] = value
+    values, plan = found.values, found.plan
+    kind = RowKind.TRAIN
+    if plan.special or found.evals:
+        kind = _kind(record, found)
+    elif "loss" not in values and "grad_norm" not in values:
+        kind = _without_loss(found)
+    training = kind is RowKind.TRAIN or kind is RowKind.EVAL
+    if training:
+        sources.settle(found)
+    else:
+        for name in aliases.TRAINING_FIELDS:
+            values.pop(name, None)
     step = values.pop("step", None)
     has_step = step is not None and abs(step) < 1e18
     return Row(
-        number=row_number,
-        step=_whole(step) if step is not None and has_step else row_number,
+        number=number,
+        step=_whole(step) if step is not None and has_step else number,
         values=values,
-        offset=line.offset,
+        offset=offset,
         has_step=has_step,
-        has_training_field=not TRAINING_FIELDS.isdisjoint(found),
-        timestamp_s=_timestamp(found["timestamp"], values) if "timestamp" in found else None,
+        has_training_field=training and _has_training_field(found, has_step),
+        timestamp_s=values.pop("timestamp_s", None),
+        kind=kind,
+        evals=found.evals,
+        nulls=found.nulls,
     )
+
+
+def _kind(record: Mapping[str, object], found: Found) -> RowKind:
+    plan, has_loss = found.plan, "loss" in found.values
+    labels = {text.lower() for key in plan.labels if type(text := record[key]) is str}
+    if not has_loss:
+        if not labels.isdisjoint(aliases.METADATA_LABELS):
+            return RowKind.METADATA
+        if plan.is_summary or not labels.isdisjoint(aliases.END_LABELS):
+            return RowKind.END
+    if any(type(record[key]) in (str, list, dict) for key in plan.data_keys):
+        return RowKind.OTHER
+    if not labels.isdisjoint(aliases.EVAL_LABELS):
+        _as_evaluation(found)
+        return RowKind.EVAL
+    if has_loss:
+        return RowKind.TRAIN
+    if plan.is_metadata and not found.evals:
+        return RowKind.METADATA
+    return RowKind.EVAL if found.evals else _without_loss(found)
+
+
+def _as_evaluation(found: Found) -> None:
+    """What a row of an evaluation calls its loss is an evaluation loss."""
+    loss = found.values.pop("loss", None)
+    if loss is not None:
+        found.evals.setdefault("loss", loss)
+        found.values.setdefault("eval_loss", loss)
+    for name in ("grad_norm", "learning_rate"):
+        found.values.pop(name, None)
+
+
+def _without_loss(found: Found) -> RowKind:
+    values = found.values
+    if "grad_norm" in values or "reward" in values:
+        return RowKind.TRAIN
+    # A log that always writes both ends with a row in which both are null.
+    if "loss" in found.nulls and "eval_loss" not in found.nulls:
+        return RowKind.TRAIN
+    if "learning_rate" in values:
+        # A rate and no step is how a configuration looks.
+        return RowKind.TRAIN if "step" in values or "epoch" in values else RowKind.METADATA
+    return RowKind.OTHER
+
+
+def _has_training_field(found: Found, has_step: bool) -> bool:
+    if not aliases.TRAINING_FIELDS.isdisjoint(found.nulls):
+        return True
+    named = found.values.keys() & aliases.TRAINING_FIELDS
+    # Rewards are in data sets, too: only with a step do they tell a run.
+    return bool(named - {"reward"}) or (bool(named) and has_step)
 
 
 def _whole(step: float) -> int | float:
     return int(step) if step.is_integer() else step
-
-
-def _timestamp(raw: object, values: dict[str, float]) -> float | None:
-    """Unix seconds of a row's own timestamp: a number of seconds, or ISO 8601 text."""
-    seconds = values.pop("timestamp", None)
-    if seconds is None and isinstance(raw, str):
-        seconds = _iso_seconds(raw)
-    # Durations and milliseconds are common under the same keys: 2001 to 2096 only.
-    return seconds if seconds is not None and 1e9 < seconds < 4e9 else None
-
-
-def _iso_seconds(text: str) -> float | None:
-    if len(text) > 40:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -6,7 +6,7 @@ import enum
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .rows import Row
+from .rows import Row, RowKind
 
 SEGMENT_ROWS_MIN = 10
 # Two writers in one file, or a row that came late, fall back by an interval or two; that is
@@ -67,7 +67,7 @@ class SegmentTracker:
         self.restarted = True
 
     def _judge(self, row: Row) -> Course:
-        if self.restarted:
+        if self.restarted and row.kind is not RowKind.METADATA:
             self.restarted = False
             if not self.rows:
                 return Course.SAME
@@ -86,7 +86,8 @@ class SegmentTracker:
         return Course.RESUMED if fall > JITTER_INTERVALS * self.interval else Course.SAME
 
     def _drives(self, row: Row) -> bool:
-        return row.has_step and ("loss" in row.values or not self.seen_loss)
+        trains = row.kind is RowKind.TRAIN and row.has_step
+        return trains and ("loss" in row.values or not self.seen_loss)
 
     def _begin(self) -> None:
         self.first_step = self.last_step = None

@@ -25,9 +25,11 @@ class DirectoryScanner:
     Args:
         paths: Directories to search, and files that are followed whatever their name.
         wanted: Which paths, relative to a directory.
+        own: A directory that is left out wherever it is: where our state is kept.
     """
 
-    def __init__(self, paths: Iterable[str], wanted: PathFilter) -> None:
+    def __init__(self, paths: Iterable[str], wanted: PathFilter, own: str = "") -> None:
+        self._own = own
         self._roots = [os.path.abspath(path) for path in paths]
         self._wanted = wanted
         self._missing: set[str] = set()
@@ -111,6 +113,8 @@ class DirectoryScanner:
             for entry in entries:
                 try:
                     if entry.is_dir(follow_symlinks=False):
+                        if entry.path == self._own:
+                            continue
                         below.append(entry.path)
                         inodes.add(entry.inode())
                     elif self._wanted(entry.path[prefix:]) and entry.is_file(

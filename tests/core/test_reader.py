@@ -276,3 +276,20 @@ def test_a_hole_before_the_first_row_is_no_reason_to_skip() -> None:
     reader.feed(bytes(300_000) + b"garbage\n" + b'{"step": 1, "loss": 1.0}\n')
 
     assert (reader.is_metric, reader.skippable) == (True, False)
+
+
+def test_glued_rows_are_rows_of_one_line() -> None:
+    """Two objects on a line are two rows at the same offset, once each."""
+    reader = RunReader(CHECKS)
+    reader.feed(b'{"step": 1, "loss": 1.0}{"step": 2, "loss": NaN}\n')
+    assert (reader.rows, reader.bad_lines.total(), reader.monitor.last.step) == (2, 0, 2)
+
+
+def test_reinforcement_learning_is_not_judged_by_its_first_loss() -> None:
+    """Live, a loss that grows with the reward is no divergence; the batch rule stays the rule."""
+    rows = b"".join(
+        b'{"step": %d, "loss": %d, "reward": %d}\n' % (n, 2**n, n) for n in range(1, 12)
+    )
+    reader = RunReader(CHECKS)
+    assert reader.feed(rows) + reader.rest() == []
+    assert [finding.category for finding in reader.monitor.diagnose()] == ["loss_diverged"]

@@ -1,4 +1,4 @@
-"""A line is a row, a counted bad line, or blank; nothing that a trainer writes raises."""
+"""An object of a metric file becomes a row; nothing that a trainer writes raises."""
 
 from __future__ import annotations
 
@@ -6,139 +6,26 @@ import json
 import math
 import time
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailwatch.core.fields import FieldMap
-from tailwatch.core.lines import Line
+from tailwatch.core.decoding import objects
+from tailwatch.core.fields import FieldMap, Sources
 from tailwatch.core.notices import utc
-from tailwatch.core.rows import BAD_LINE_REASONS, Malformed, Row, decode, parse_row
+from tailwatch.core.rows import Row, RowKind, make_row
 
 
-def parse(data: bytes, number: int = 1) -> Row | Malformed | None:
-    return parse_row(Line(data, 7, 8 + len(data)), FieldMap(), number)
+def row(record: dict[str, Any], number: int = 1) -> Row:
+    return make_row(record, FieldMap(), Sources(), number, 7)
 
 
-def row_of(data: bytes) -> Row:
-    row = parse(data)
-    assert isinstance(row, Row)
-    assert (row.number, row.offset) == (1, 7)
-    return row
-
-
-json_values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.integers(-(10**40), 10**40)
-    | st.floats()
-    | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-    max_leaves=12,
-)
-
-
-@settings(deadline=None, max_examples=300)
-@given(json_values, st.booleans(), st.sampled_from([None, 1]))
-def test_decode_is_the_standard_decoder(value: object, ascii_only: bool, indent: None) -> None:
-    """On anything the standard library writes, NaN included, `decode` gives what it reads."""
-    text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
-    data = text.encode("utf-8", "surrogatepass")
-    try:
-        expected = repr(json.loads(data.decode()))
-    except UnicodeDecodeError:
-        with pytest.raises(UnicodeDecodeError):
-            decode(data)
-    else:
-        assert expected == repr(decode(data))
-
-
-@settings(deadline=None, max_examples=400)
-@given(
-    st.binary(max_size=40)
-    | st.lists(
-        st.sampled_from(
-            [
-                b"{",
-                b"}",
-                b"[",
-                b"]",
-                b'"loss"',
-                b":",
-                b",",
-                b"1",
-                b"-",
-                b".5",
-                b"e9",
-                b"0",
-                b"NaN",
-                b"Infinity",
-                b"null",
-                b" ",
-                b"\t",
-                b"\0",
-                b"\xff",
-                b'"\\ud800"',
-                b"tru",
-            ]
-        ),
-        max_size=12,
-    ).map(b"".join)
-)
-def test_no_bytes_raise(data: bytes) -> None:
-    """Any bytes are a row, a bad line with a known reason and its own offset, or blank."""
-    parsed = parse(data)
-    if isinstance(parsed, Malformed):
-        assert parsed.reason in BAD_LINE_REASONS
-        assert parsed.offset == 7
-    elif parsed is None:
-        assert data.strip(b" \t\r\n\0") == b""
-    else:
-        assert parsed.number == 1
-        assert parsed.offset == 7
-
-
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        (b'{"loss": 1', "not_json"),
-        (b"loss=1", "not_json"),
-        (b"{'loss': 1}", "not_json"),
-        (b'{"loss": 1}{"loss": 2}', "not_json"),
-        (b'{"loss": \xff}', "not_json"),
-        (b'{"loss": 1, "note": "\xff\xfe"}', "not_json"),
-        (b'{"loss": 1,}', "not_json"),
-        (b'{"a\0b": 1} \0 x', "not_json"),
-        (b"\xef\xbb\xbf", "not_json"),
-        (b"[1, 2]", "not_object"),
-        (b"1", "not_object"),
-        (b"NaN", "not_object"),
-        (b"null", "not_object"),
-        (b'"{}"', "not_object"),
-        (b"1" * 5000, "not_object"),
-        (b"[" * 100_000, "too_deep"),
-        (b'{"a":' * 100_000, "too_deep"),
-        (b'{"loss": 1, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "too_deep"),
-    ],
-)
-def test_bad_lines_have_a_reason(data: bytes, reason: str) -> None:
-    """A line that is no JSON, no object, or nested beyond reason is named as that."""
-    expected = Malformed(reason, 7)
-    assert expected == parse(data)
-
-
-def test_too_long_line() -> None:
-    """A line that was dropped for its length is counted as too long, not as blank."""
-    expected = Malformed("too_long", 3)
-    assert expected == parse_row(Line(b"", 3, 9, too_long=True), FieldMap(), 1)
-
-
-@pytest.mark.parametrize("data", [b"", b" ", b"\r", b"\t \r", b"\0" * 4096, b"\0 \r"])
-def test_blank_lines_are_nothing(data: bytes) -> None:
-    """Blanks, a lone carriage return, and a hole of NULs are neither rows nor bad lines."""
-    assert parse(data) is None
+def row_of(data: bytes, number: int = 1) -> Row:
+    (record,), broken = objects(data)
+    assert broken is None
+    return row(record, number)
 
 
 @pytest.mark.parametrize(
@@ -210,8 +97,7 @@ def test_numbers_beyond_json(text: bytes, expected: float) -> None:
 )
 def test_step_or_else_the_row_number(step: bytes, expected: float, known: bool) -> None:
     """A step that is no finite number of a sane size is replaced by the number of the row."""
-    row = parse(b'{"loss": 1, "step": ' + step + b"}", 4)
-    assert isinstance(row, Row)
+    row = row_of(b'{"loss": 1, "step": ' + step + b"}", 4)
     assert (expected, known) == (row.step, row.has_step)
     assert "step" not in row.values
 
@@ -220,10 +106,13 @@ def test_step_or_else_the_row_number(step: bytes, expected: float, known: bool) 
     ("data", "training", "values"),
     [
         (b'{"loss": null}', True, {}),
-        (b'{"loss": [1]}', True, {}),
+        (b'{"loss": [1]}', False, {}),
+        (b'{"loss": "ce"}', False, {}),
         (b'{"eval_loss": 2}', True, {"eval_loss": 2.0}),
-        (b'{"lr": 0.1}', True, {"learning_rate": 0.1}),
-        (b'{"step": 1, "reward": 2}', False, {}),
+        (b'{"step": 1, "lr": 0.1}', True, {"learning_rate": 0.1}),
+        (b'{"lr": 0.1}', False, {}),
+        (b'{"step": 1, "reward": 2}', True, {"reward": 2.0}),
+        (b'{"reward": 2}', False, {"reward": 2.0}),
         (b'{"epoch": 1}', False, {"epoch": 1.0}),
         (b"{}", False, {}),
     ],
@@ -293,3 +182,57 @@ def test_any_time_can_be_told(text: str) -> None:
     if stamp is not None:
         moment = datetime.fromtimestamp(int(stamp), tz=UTC)
         assert f"{moment:%Y-%m-%dT%H:%M:%SZ}" == utc(stamp)
+
+
+@pytest.mark.parametrize(
+    ("record", "kind", "values"),
+    [
+        ({"step": 1, "loss": 2.0}, "train", {"loss": 2.0}),
+        ({"step": 1, "loss": None, "grad_norm": 1.0}, "train", {"grad_norm": 1.0}),
+        ({"step": 1, "loss": None}, "train", {}),
+        ({"step": 1, "reward": 2.0}, "train", {"reward": 2.0}),
+        ({"step": 1, "lr": 0.1}, "train", {"learning_rate": 0.1}),
+        ({"step": 1, "loss": 2.0, "val_loss": 3.0}, "train", {"loss": 2.0, "eval_loss": 3.0}),
+        ({"step": 1, "loss": 2.0, "mode": "train"}, "train", {"loss": 2.0}),
+        ({"step": 1, "eval_loss": 3.0}, "eval", {"eval_loss": 3.0}),
+        ({"step": 1, "loss": None, "eval_loss": 3.0}, "eval", {"eval_loss": 3.0}),
+        ({"step": 1, "loss": 3.0, "mode": "val", "lr": 0.1}, "eval", {"eval_loss": 3.0}),
+        ({"step": 1, "loss": 3.0, "split": "Validation"}, "eval", {"eval_loss": 3.0}),
+        ({"step": 1, "mode": "val", "bbox_mAP": 0.3}, "eval", {}),
+        ({"current_steps": 9, "loss": None, "eval_loss": None, "reward": None}, "other", {}),
+        ({"step": 9, "train_loss": 0.5, "train_runtime": 3.0}, "end", {}),
+        ({"step": 9, "total_flos": 1e18, "train_loss": 0.5}, "end", {}),
+        ({"event": "finish", "steps": 9}, "end", {}),
+        ({"event": "config", "lr": 1e-6, "max_grad_norm": 1.0}, "metadata", {}),
+        ({"type": "config", "model": "a"}, "metadata", {}),
+        ({"lr": 0.1, "batch_size": 32}, "metadata", {}),
+        ({"env_info": "...", "seed": 0, "exp_name": "a"}, "metadata", {}),
+        ({"global_step": 9, "best_metric": 0.5, "log_history": [{"loss": 1.0}]}, "metadata", {}),
+        ({"step": 1, "weight_decay": 0.1, "learning_rate": 0.1}, "metadata", {}),
+        ({"step": 1, "weight_decay": 0.1, "loss": 0.2}, "train", {"loss": 0.2}),
+        ({"step": 1, "prompt": "a", "completion": "b", "reward": 1.0}, "other", {}),
+        ({"text": "once", "loss": 2.5}, "other", {}),
+        ({"step": 1, "tokens": 12, "text": 3, "loss": 2.5}, "train", {"loss": 2.5}),
+        ({"step": 1, "note": "x"}, "other", {}),
+    ],
+)
+def test_what_a_row_is_about(record: dict[str, Any], kind: str, values: dict[str, float]) -> None:
+    """Training, evaluation, metadata, the end or none of it: only the first two have values."""
+    got = row(record)
+    assert (RowKind(kind), values) == (got.kind, got.values)
+    trains = kind in ("train", "eval") and ("loss" in record or bool(values))
+    assert trains == got.has_training_field
+
+
+def test_metadata_teaches_no_source() -> None:
+    """A row that describes the run does not decide from which key its fields are read."""
+    own = Sources()
+    for record in ({"event": "config", "learning_rate": 0.1}, {"step": 1, "loss": 1, "lr": 0.2}):
+        got = make_row(record, FieldMap(), own, 1, 0)
+    assert got.values == {"loss": 1.0, "learning_rate": 0.2}
+
+
+def test_a_null_is_told_from_a_missing_field() -> None:
+    """A strict JSON writer turns NaN into null: that the field is there must not be lost."""
+    assert row({"step": 1, "loss": None}).nulls == ("loss",)
+    assert row({"step": 1, "grad_norm": 1.0}).nulls == ()

@@ -77,6 +77,8 @@ def test_what_is_remembered_is_bounded() -> None:
     for number in range(1000):
         trail = trail.with_end(SaveEnd(number, 0))
         assert len(trail.ends) <= ENDS_MAX
+    for _ in range(1000):
+        trail = trail.with_end(SaveEnd(999, 0))
     kept = [end.length for end in trail.ends]
     assert kept[-100:] == list(range(900, 1000))
     assert kept[0] == 0

@@ -1,0 +1,114 @@
+"""Every row of a run stands on one axis of steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailwatch.core.fields import FieldMap, Sources
+from tailwatch.core.rows import make_row
+from tailwatch.core.segments import Course, SegmentTracker
+from tailwatch.core.steps import StepAxis
+
+
+def place(records: list[dict[str, Any]]) -> list[tuple[float, bool]]:
+    axis, fields, own = StepAxis(), FieldMap(), Sources()
+    rows = [axis.place(make_row(r, fields, own, n, 0)) for n, r in enumerate(records, 1)]
+    return [(row.step, row.has_step) for row in rows]
+
+
+def test_iterations_within_an_epoch_run_on() -> None:
+    """mmcv counts from the beginning of each epoch: the axis goes on over epochs."""
+    records = [
+        {"mode": "train", "epoch": epoch, "iter": iteration, "loss": 1.0}
+        for epoch in (1, 2, 3)
+        for iteration in (50, 100, 150)
+    ]
+    steps = [step for step, _ in place(records)]
+    assert steps == [50, 100, 150, 200, 250, 300, 350, 400, 450]
+
+
+def test_a_validation_row_of_another_count_takes_no_part() -> None:
+    """Of mmcv's validation the iterations, of mmengine's the step counts something else."""
+    mmcv = [
+        {"mode": "train", "epoch": 1, "iter": 700, "loss": 1.0},
+        {"mode": "val", "epoch": 1, "iter": 5000, "bbox_mAP": 0.1},
+        {"mode": "train", "epoch": 2, "iter": 50, "loss": 1.0},
+    ]
+    assert place(mmcv) == [(700, True), (700, False), (750, True)]
+    mmengine = [
+        {"loss": 1.0, "step": 700},
+        {"val_loss": 1.0, "step": 1},
+        {"loss": 1.0, "step": 750},
+    ]
+    assert place(mmengine) == [(700, True), (700, False), (750, True)]
+
+
+def test_an_evaluation_that_comes_late_keeps_its_step() -> None:
+    """A model that was saved a while ago is evaluated beside the training."""
+    assert place([{"loss": 1, "step": 700}, {"eval_loss": 1, "step": 500}])[1] == (500, True)
+
+
+@pytest.mark.parametrize(
+    ("epochs", "expected"),
+    [
+        ([0, 1, 2], [(0, True), (1, True), (2, True)]),
+        ([0.01, 0.02, 1.0], [(1, False), (2, False), (3, False)]),
+        ([1.0, 1.5, 2.0], [(1, True), (1, False), (1, False)]),
+    ],
+)
+def test_epochs_are_steps_only_if_whole(
+    epochs: list[float], expected: list[tuple[float, bool]]
+) -> None:
+    """A row an epoch is counted in epochs; a rounded part of an epoch is no step."""
+    assert expected == place([{"epoch": epoch, "loss": 1.0} for epoch in epochs])
+
+
+def test_rows_without_any_step() -> None:
+    """A run without steps counts its rows; one with steps keeps the last for a row without."""
+    assert place([{"loss": 1.0}, {"loss": 1.0}]) == [(1, False), (2, False)]
+    assert place([{"loss": 1.0, "step": 500}, {"grad_norm": 1.0}]) == [(500, True), (500, False)]
+
+
+def test_appended_rerun_of_an_epoch_counter_is_a_new_segment() -> None:
+    """The first epoch again, after ten rows or more: the trainer began anew."""
+    once = [{"epoch": e, "iter": i, "loss": 1.0} for e in (1, 2, 3) for i in (50, 100, 150, 200)]
+    assert courses(once * 2).count(Course.NEW_SEGMENT) == 1
+
+
+def test_a_resume_at_an_earlier_epoch_is_one() -> None:
+    """Back by an epoch from the third: a resume, at about the step of that epoch."""
+    records = [{"epoch": e, "iter": i, "loss": 1.0} for e in (1, 2, 3) for i in (50, 100, 150)]
+    again = [{"epoch": 3, "iter": i, "loss": 1.0} for i in (50, 100, 150)]
+    assert [step for step, _ in place(records + again)][-3:] == [350, 400, 450]
+    back = [{"epoch": 2, "iter": 50, "loss": 1.0}]
+    assert place(records + back)[-1] == (200, True)
+    assert courses(records + back)[-1] is Course.RESUMED
+
+
+def courses(records: list[dict[str, Any]]) -> list[Course]:
+    axis, fields, own, tracker = StepAxis(), FieldMap(), Sources(), SegmentTracker()
+    rows = [axis.place(make_row(r, fields, own, n, 0)) for n, r in enumerate(records, 1)]
+    return [tracker.update(row) for row in rows]
+
+
+numbers = st.none() | st.integers(-3, 300) | st.floats()
+records = st.fixed_dictionaries(
+    {"loss": st.just(1.0)}, optional={"epoch": numbers, "iter": numbers, "step": numbers}
+)
+
+
+@given(st.lists(records, max_size=20), st.integers(0, 20))
+def test_save_and_restore_between_any_two_rows(rows: list[dict[str, Any]], cut: int) -> None:
+    """Whatever the rows hold, every step is a finite number, and a restart changes none."""
+    fields, own, axis = FieldMap(), Sources(), StepAxis()
+    steps = []
+    for number, record in enumerate(rows, 1):
+        if number == cut:
+            axis = StepAxis(**axis.to_state())
+        steps.append(axis.place(make_row(record, fields, own, number, 0)).step)
+    assert [step for step, _ in place(rows)] == steps
+    assert all(abs(step) < float("inf") for step in steps)
