@@ -298,6 +298,22 @@ def test_too_long_document(trainer: Trainer, monkeypatch: pytest.MonkeyPatch) ->
     assert Reader(trainer).once() == f"checkpoint-100: {trainer_state.TOO_LONG.reason}"
 
 
+def test_save_that_may_not_be_read(trainer: Trainer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refusal is named, and the same file is tried again: permissions change without a trace."""
+    trainer.log_to(50)
+    trainer.save()
+    reader = Reader(trainer)
+    with monkeypatch.context() as refused:
+        refused.setattr(module, "_document", lambda _: trainer_state.Unfit("Permission denied"))
+        assert reader.once() == "checkpoint-50: Permission denied"
+        file = StateFile(reader.path, lambda _: True)
+        assert (file.read(100), file.unread) == (
+            b"",
+            {reader.path: "checkpoint-50: Permission denied"},
+        )
+    assert steps((0, 50)) == reader.steps()
+
+
 def test_strange_saves(trainer: Trainer) -> None:
     """Links, FIFOs and directories of the name are no saves."""
     trainer.log_to(50)

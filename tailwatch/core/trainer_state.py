@@ -15,6 +15,7 @@ UNFINISHED_PREFIX = "tmp-checkpoint-"
 DOCUMENT_BYTES_MAX = 64 * 1024 * 1024
 _SPACE = re.compile(r"[ \t\r\n]*")
 _decoder = json.JSONDecoder()
+_encoder = json.JSONEncoder(separators=(",", ":"), sort_keys=True)
 
 
 class Unfit(NamedTuple):
@@ -105,7 +106,7 @@ def _log_history(walk: _Walk) -> list[bytes] | None:
 
 
 def _line(entry: Any) -> bytes:
-    return json.dumps(entry, separators=(",", ":"), sort_keys=True).encode() + b"\n"
+    return _encoder.encode(entry).encode() + b"\n"
 
 
 class _Walk:

@@ -111,7 +111,12 @@ def test_follower_reads_states_and_leaves_the_rest(trainer: Trainer, tmp_path: P
     assert other.read(0, 1000) == metric.read_bytes()
     assert follower.inode(run) == (os.stat(trainer.out).st_dev, os.stat(trainer.out).st_ino)
     assert follower.inode(str(metric)) == inner.inode(str(metric))
-    assert follower.remainder(run, Cursor(), None) is None
+    # A file of lines beside a run of saves is nothing that is left of it.
+    cursor = Cursor()
+    cursor.advance(opened.read(0, 1000))
+    (trainer.out / "trainer_state.json.1").write_bytes(opened.read(0, 1000) * 2)
+    assert inner.remainder(run, cursor, None) is not None
+    assert follower.remainder(run, cursor, None) is None
     hidden = Trainer(tmp_path / "no")
     hidden.log_to(50)
     hidden.save()
