@@ -262,6 +262,7 @@ class Tracked:
             tallies=dict(self.tallies),
             standing=standing,
             recent=tuple(monitor.recent),
+            run_config=monitor.config.source,
         )
 
     def configure(self, config: RunConfig | None) -> None:
