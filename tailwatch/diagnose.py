@@ -140,6 +140,8 @@ class Reading:
             elif reader.bad_lines or reader.received > reader.offset:
                 diagnosis.skipped = NO_ROWS
         diagnosis.findings = reader.monitor.diagnose()
+        if reader.monitor.config.says_something:
+            diagnosis.config = reader.monitor.config
         return diagnosis
 
     def _feed(
