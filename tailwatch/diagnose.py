@@ -8,7 +8,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO, NamedTuple
 
 from .config import Settings
@@ -128,7 +128,7 @@ class Reading:
         name = self._name(target)
         config = self._config
         if config is None and target.path != STDIN:
-            config = find_run_config(os.path.abspath(target.path))
+            config = _config_of(target.path)
         reader = RunReader(
             self._settings.checks,
             config,
@@ -156,6 +156,8 @@ class Reading:
         if diagnosis.unread and not reader.received:
             diagnosis.skipped = diagnosis.unread.popitem()[1]
         diagnosis.findings = reader.monitor.diagnose()
+        if reader.monitor.config.says_something:
+            diagnosis.config = reader.monitor.config
         self._runs.append(diagnosis)
         return diagnosis
 
@@ -222,6 +224,14 @@ def _absolute(root: str | None) -> str | None:
     return None if root is None else os.path.abspath(root)
 
 
+def _config_of(path: str) -> RunConfig | None:
+    """The configuration of a metric file; its source is relative if *path* is."""
+    config = find_run_config(os.path.abspath(path))
+    if config is None or config.source is None or os.path.isabs(path):
+        return config
+    return replace(config, source=os.path.relpath(config.source))
+
+
 def _open(path: str) -> BinaryIO:
     if path == STDIN:
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
@@ -245,7 +255,7 @@ def read_all(
     """
     config = None
     if run_config is not None:
-        config = read_run_config(os.path.abspath(run_config))
+        config = read_run_config(run_config)
         if config is None:
             raise InputError(f"{run_config}: cannot be read as a run configuration")
     found = list(targets(paths, settings))

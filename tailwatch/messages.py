@@ -142,6 +142,7 @@ class RunView(NamedTuple):
     Attributes:
         last_row_s: When its newest row was written, Unix seconds.
         read_at_s: When its file last gave us bytes, on the monotonic clock.
+        run_config: The file that its configuration was read from.
     """
 
     name: str
@@ -157,6 +158,7 @@ class RunView(NamedTuple):
     tallies: Mapping[str, Tally]
     standing: Sequence[Standing]
     recent: Sequence[float]
+    run_config: str | None = None
 
 
 class Snapshot(NamedTuple):

@@ -266,12 +266,13 @@ class Tracked:
             tallies=dict(self.tallies),
             standing=standing,
             recent=tuple(monitor.recent),
+            run_config=monitor.config.source,
         )
 
     def configure(self, config: RunConfig | None) -> None:
         """Take in the run's configuration, if there is one."""
         if config is not None:
-            self.reader.monitor.configure(config)
+            self.reader.configure(config)
 
 
 _KEPT = (

@@ -95,6 +95,22 @@ def test_names_are_distinct(tmp_path: Path, settings: Settings) -> None:
     assert [d.run for d in got if isinstance(d, Diagnosis)] == ["exp/m", "y/exp/m"]
 
 
+def test_the_configuration_is_named_like_the_file(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is found wherever we stand, and its path is relative if that of the file is."""
+    file, source = tmp_path / "exp" / "logs" / "m.jsonl", tmp_path / "exp" / "args.json"
+    write(file, row(1, 2.0))
+    write(source, '{"lr": 0.5}')
+    monkeypatch.chdir(file.parent)
+    named = [
+        check_document([read(path, settings)])["runs"][0]["run_config"]
+        for path in (Path("m.jsonl"), Path("../logs/m.jsonl"), file)
+    ]
+
+    assert named == ["../args.json", "../args.json", str(source)]
+
+
 def test_a_finding_that_comes_back_soon_is_one_entry(tmp_path: Path, settings: Settings) -> None:
     """History shows a finding that fired again within 50 rows once, with its last end."""
     losses = ["NaN" if n in (5, 40) else "2.0" for n in range(1, 81)]
