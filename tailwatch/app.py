@@ -30,6 +30,7 @@ from .shell.follower import LocalFollower
 from .shell.heartbeat import Heartbeat
 from .shell.inbox import ThreadInbox
 from .shell.mounts import Mounts
+from .shell.saves import SavesFollower, SavesScanner
 from .shell.scanner import DirectoryScanner
 from .shell.store import SqliteStore
 from .shell.watcher import DirectoryWatcher
@@ -99,8 +100,8 @@ class Daemon:
             stack.callback(watcher.close)
             world = World(
                 inbox=self._inbox,
-                scanner=scanner,
-                follower=follower,
+                scanner=SavesScanner(scanner),
+                follower=SavesFollower(follower, scanner),
                 watcher=watcher,
                 store=store,
                 publisher=board,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import os
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO, NamedTuple
 
 from .config import Settings
@@ -14,9 +16,13 @@ from .core.check import RunConfig
 from .core.findings import Finding, Transition
 from .core.names import distinct_name, run_name
 from .core.reader import RunReader
+from .core.trainer_state import beside, is_state, same_training
 from .errors import InputError
+from .messages import SIZE_UNKNOWN
 from .run_configs import find_run_config, read_run_config
+from .saves import StateFile
 from .shell.progress import progress
+from .shell.saves import SavesScanner, wanted_by
 from .shell.scanner import DirectoryScanner
 
 CHUNK_BYTES = 256 * 1024
@@ -49,6 +55,7 @@ class Diagnosis:
     Attributes:
         named: The caller gave the file by its name.
         skipped: Why it is no metric file, if it is none.
+        unread: Saves of a trainer's state that could not be read, and why.
     """
 
     run: str
@@ -59,6 +66,7 @@ class Diagnosis:
     transitions: list[Transition]
     skipped: str = ""
     findings: list[Finding] = field(default_factory=list)
+    unread: dict[str, str] = field(default_factory=dict)
 
 
 def targets(paths: Sequence[str], settings: Settings) -> Iterator[Target | Trouble]:
@@ -81,10 +89,10 @@ def targets(paths: Sequence[str], settings: Settings) -> Iterator[Target | Troub
             yield Target(path, None, info.st_size, True)
             continue
         root, empty = os.path.abspath(path), True
-        for found in DirectoryScanner([root], settings.wanted).sweep():
+        for found in SavesScanner(DirectoryScanner([root], settings.wanted)).sweep():
             empty = False
             shown = os.path.join(path, os.path.relpath(found.path, root))
-            yield Target(shown, path, found.size, False)
+            yield Target(shown, path, found.size % SIZE_UNKNOWN, False)
         if empty:
             yield Trouble(path, "has no file with the name of a metric file; see --include")
 
@@ -111,6 +119,7 @@ class Reading:
         self._settings, self._config = settings, config
         self._whole_file, self._progress = whole_file, progress
         self._names: set[str] = set()
+        self._runs: list[Diagnosis] = []
 
     def read(
         self, target: Target, each: Callable[[str, Transition], None] | None = None
@@ -119,7 +128,7 @@ class Reading:
         name = self._name(target)
         config = self._config
         if config is None and target.path != STDIN:
-            config = find_run_config(os.path.abspath(target.path))
+            config = _config_of(target.path)
         reader = RunReader(
             self._settings.checks,
             config,
@@ -127,9 +136,14 @@ class Reading:
             whole_file=self._whole_file,
         )
         diagnosis = Diagnosis(name, target.path, target.named, reader, config, [])
+        if not target.named and is_state(target.path) and (same := self._same_training(target)):
+            diagnosis.skipped = same_training(same)
+            return diagnosis
         try:
-            with _open(target.path) as file:
+            with self._open(target) as file:
                 self._feed(file, diagnosis, each)
+                if isinstance(file, StateFile):
+                    diagnosis.unread = file.unread
         except BrokenPipeError:
             raise  # Not ours: whoever reads our output has gone.
         except OSError as error:
@@ -139,12 +153,38 @@ class Reading:
                 diagnosis.skipped = NO_FIELDS
             elif reader.bad_lines or reader.received > reader.offset:
                 diagnosis.skipped = NO_ROWS
+        if diagnosis.unread and not reader.received:
+            diagnosis.skipped = diagnosis.unread.popitem()[1]
         diagnosis.findings = reader.monitor.diagnose()
+        if reader.monitor.config.says_something:
+            diagnosis.config = reader.monitor.config
+        self._runs.append(diagnosis)
         return diagnosis
+
+    def _same_training(self, target: Target) -> str | None:
+        """The run in a metric file beside a trainer's state, which has its rows too."""
+        for run in self._runs:
+            told = not run.skipped and run.reader.last_loss is not None
+            if told and not is_state(run.file) and beside(run.file, target.path):
+                return run.run
+        return None
+
+    @contextlib.contextmanager
+    def _open(self, target: Target) -> Iterator[BinaryIO | StateFile]:
+        if is_state(target.path):
+            path, wanted = os.path.abspath(target.path), self._settings.wanted
+            if target.root is None:
+                yield StateFile(path, lambda each: each == path)
+            else:
+                scanner = DirectoryScanner([target.root], wanted)
+                yield StateFile(path, wanted_by(scanner))
+            return
+        with _open(target.path) as file:
+            yield file
 
     def _feed(
         self,
-        file: BinaryIO,
+        file: BinaryIO | StateFile,
         diagnosis: Diagnosis,
         each: Callable[[str, Transition], None] | None,
     ) -> None:
@@ -184,6 +224,14 @@ def _absolute(root: str | None) -> str | None:
     return None if root is None else os.path.abspath(root)
 
 
+def _config_of(path: str) -> RunConfig | None:
+    """The configuration of a metric file; its source is relative if *path* is."""
+    config = find_run_config(os.path.abspath(path))
+    if config is None or config.source is None or os.path.isabs(path):
+        return config
+    return replace(config, source=os.path.relpath(config.source))
+
+
 def _open(path: str) -> BinaryIO:
     if path == STDIN:
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
@@ -207,7 +255,7 @@ def read_all(
     """
     config = None
     if run_config is not None:
-        config = read_run_config(os.path.abspath(run_config))
+        config = read_run_config(run_config)
         if config is None:
             raise InputError(f"{run_config}: cannot be read as a run configuration")
     found = list(targets(paths, settings))
@@ -223,4 +271,16 @@ def read_all(
                 troubles.append(got)
             else:
                 diagnoses.append(got)
+                diagnoses += _unread(got)
     return diagnoses, troubles
+
+
+def _unread(diagnosis: Diagnosis) -> Iterator[Diagnosis]:
+    """Saves that could not be read, each as a file that was skipped."""
+    for path, reason in diagnosis.unread.items():
+        shown = os.path.join(os.path.dirname(diagnosis.file), _below(path, diagnosis.file))
+        yield dataclasses.replace(diagnosis, file=shown, skipped=reason, unread={})
+
+
+def _below(path: str, run_path: str) -> str:
+    return os.path.relpath(path, os.path.dirname(os.path.abspath(run_path)))

@@ -28,7 +28,7 @@ def check_document(
 
 
 def _run_document(diagnosis: Diagnosis) -> dict[str, Any]:
-    reader, config = diagnosis.reader, diagnosis.config
+    reader = diagnosis.reader
     last = reader.monitor.last
     return {
         "run": diagnosis.run,
@@ -38,10 +38,16 @@ def _run_document(diagnosis: Diagnosis) -> dict[str, Any]:
         "segments": reader.monitor.segment,
         "first_step": reader.first_step,
         "last_step": last.step if last else None,
-        "run_config": escape(config.source) if config and config.source else None,
+        "run_config": config_file(diagnosis),
         "findings": [_finding_document(f) for f in ordered(diagnosis.findings)],
         "history": _history(diagnosis.transitions),
     }
+
+
+def config_file(diagnosis: Diagnosis) -> str | None:
+    """The file that the run's configuration was read from."""
+    source = diagnosis.config.source if diagnosis.config else None
+    return None if source is None else escape(source)
 
 
 def ordered(findings: Sequence[Finding]) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,9 @@ from .core.field_rules import FieldRules
 from .core.fields import FieldMap
 from .core.names import escape
 from .core.reader import RunReader
-from .messages import FoundFile, RunRecord
+from .core.trail import Trail
+from .core.trainer_state import beside, is_state
+from .messages import SIZE_UNKNOWN, FoundFile, RunRecord
 from .ports import Follower, Log, Scanner
 from .reading import Reading, Take
 from .tracked import Tracked
@@ -107,7 +110,7 @@ class Files:
             )
             self._reading.inodes.setdefault(found.inode, tracked)
             if initial and tracked.path == found.path:
-                tracked.backlog_end = found.size
+                _was_there(tracked, found)
             follows_on = tracked.gone or tracked.left or tracked.previous
             if tracked.changed != found.changed or follows_on:
                 tracked.changed = found.changed
@@ -150,7 +153,8 @@ class Files:
         # What was there before we first looked, or comes with an old date, is history.
         first_sight = not self.swept and root not in self.known_roots
         if first_sight or (self.swept and now_s - found.mtime_s > self.old_s):
-            tracked.history_end = tracked.backlog_end = found.size
+            tracked.history_end = found.size
+            _was_there(tracked, found)
         self._reading.files[found.path] = tracked
         self._reading.inodes[found.inode] = tracked
         return tracked
@@ -222,25 +226,38 @@ class Files:
         A fresh row goes before a backlog, and no file has more than one chunk.
         """
         budget = TURN_BYTES
-        for path in [
-            *self._reading.hinted,
-            *(p for p in self._reading.behind if p not in self._reading.hinted),
-        ]:
+        # States last: a metric file may tell of the same training.
+        hinted = dict.fromkeys(sorted(self._reading.hinted, key=is_state))
+        for path in [*hinted, *(p for p in self._reading.behind if p not in hinted)]:
             if budget <= 0:
                 break
             self._reading.hinted.pop(path, None)
             self._reading.behind.pop(path, None)
             tracked = self._reading.files.get(path)
             if tracked is not None:
-                budget -= self._reading.pump(tracked, now_s, monotonic_s)
+                budget -= self._pump(tracked, now_s, monotonic_s)
                 continue
             for found in self.scanner.find(path):
                 known = self._reading.files.get(found.path)
                 if known is None:
                     known = self._discover(found, now_s, monotonic_s)
-                    budget -= self._reading.pump(known, now_s, monotonic_s)
+                    budget -= self._pump(known, now_s, monotonic_s)
                 else:  # A directory was named: its known files have hints of their own.
                     self._reading.hinted[known.path] = None
+
+    def _pump(self, tracked: Tracked, now_s: float, monotonic_s: float) -> int:
+        read = 0
+        if tracked.name is None and is_state(tracked.path):
+            # A metric file beside it may tell of the same training: look at that first.
+            for found in self.scanner.find(posixpath.dirname(tracked.path)):
+                if is_state(found.path) or not beside(found.path, tracked.path):
+                    continue
+                known = self._reading.files.get(found.path)
+                if known is None:
+                    known = self._discover(found, now_s, monotonic_s)
+                if known.name is None:
+                    read += self._reading.pump(known, now_s, monotonic_s)
+        return read + self._reading.pump(tracked, now_s, monotonic_s)
 
     def rest(self, now_s: float, monotonic_s: float) -> None:
         """See which runs have gone quiet."""
@@ -254,3 +271,11 @@ class Files:
                 self._reading.quiet_config(tracked, monotonic_s)
                 self.take(tracked, tracked.rest(), now_s)
                 self.follower.release(tracked.path)
+
+
+def _was_there(tracked: Tracked, found: FoundFile) -> None:
+    """All that the file holds now was there when this process first saw it."""
+    tracked.backlog_end = found.size
+    trail = tracked.cursor.trail or Trail()
+    if found.size == SIZE_UNKNOWN and not trail.until_ns:
+        tracked.cursor.trail = trail._replace(until_ns=found.changed[1])

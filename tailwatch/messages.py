@@ -142,6 +142,7 @@ class RunView(NamedTuple):
     Attributes:
         last_row_s: When its newest row was written, Unix seconds.
         read_at_s: When its file last gave us bytes, on the monotonic clock.
+        run_config: The file that its configuration was read from.
     """
 
     name: str
@@ -157,6 +158,7 @@ class RunView(NamedTuple):
     tallies: Mapping[str, Tally]
     standing: Sequence[Standing]
     recent: Sequence[float]
+    run_config: str | None = None
 
 
 class Snapshot(NamedTuple):
@@ -171,6 +173,10 @@ class Snapshot(NamedTuple):
 
 RUN_STATES = ("active", "quiet", "ended")
 WATCH_MODES = ("events", "sweep", "missing")
+
+
+SIZE_UNKNOWN = 1 << 62
+"""More than there will ever be: of saves, only reading tells how many bytes of lines they are."""
 
 
 class FoundFile(NamedTuple):
@@ -194,10 +200,17 @@ class FoundFile(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """A file that cannot be read now. *gone*: it is not there at all."""
+    """
+    A file that cannot be read now.
+
+    Attributes:
+        gone: It is not there at all.
+        unfinished: It seems to be being written: nothing to complain of yet.
+    """
 
     reason: str
     gone: bool = False
+    unfinished: bool = False
 
 
 @dataclass(frozen=True, slots=True)

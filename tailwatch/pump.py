@@ -7,6 +7,7 @@ from typing import NamedTuple
 from .core.cursor import Cursor, Restart, Resume, Wait, decide
 from .core.findings import Transition
 from .core.lines import LineBuffer
+from .core.trail import Trail
 from .ports import OpenFile
 from .tracked import Previous, Tracked
 
@@ -54,11 +55,23 @@ def pump(tracked: Tracked, opened: OpenFile, size: int, monotonic_s: float) -> P
         tracked.reader.rewind()
         tracked.cursor.rewind()
     tracked.cursor.identity, tracked.mtime_s = stat.identity, stat.mtime_s
+    if opened.seen.trail is not None:
+        _follow(tracked, opened.seen.trail)
     read = 0 if tracked.skipped else _read(tracked, opened, size, monotonic_s, transitions)
     tracked.skipped = tracked.skipped or tracked.reader.skippable
     tracked.lag_bytes = 0 if tracked.skipped else max(0, stat.size - tracked.cursor.received)
     restarted = step.reason if isinstance(step, Restart) else None
     return Pumped(transitions, max(0, read), read != 0 and tracked.lag_bytes > 0, restarted)
+
+
+def _follow(tracked: Tracked, trail: Trail) -> None:
+    """Go on among saves; after the last one that was there at first sight, all is news."""
+    old, offset = tracked.cursor.trail, tracked.cursor.offset
+    if old is not None and old.until_ns > trail.until_ns:
+        tracked.history_end = min(offset, tracked.history_end)
+        tracked.backlog_end = min(offset, tracked.backlog_end)
+        tracked.rebuild_end = min(offset, tracked.rebuild_end)
+    tracked.cursor.trail = trail
 
 
 def _read(

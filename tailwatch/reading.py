@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from .core.cursor import FileStat, Restart, decide
 from .core.findings import Transition
 from .core.names import distinct_name, escape, run_name
+from .core.trail import Trail
+from .core.trainer_state import beside, is_state, same_training
 from .messages import Unreadable
 from .ports import Follower, Log
 from .pump import Pumped, pump, pump_previous, restart
@@ -77,6 +79,8 @@ class Reading:
 
     def pump(self, tracked: Tracked, now_s: float, monotonic_s: float) -> int:
         """Read what is new in one file; return how many bytes that was."""
+        if self._told_elsewhere(tracked):
+            return 0
         self.configure(tracked, monotonic_s)
         try:
             return self._read_one(tracked, now_s, monotonic_s)
@@ -85,6 +89,22 @@ class Reading:
             self.follower.release(tracked.path)
             self._unreadable(tracked, Unreadable(error.strerror or "cannot be read"), now_s, 0.0)
             return 0
+
+    def _told_elsewhere(self, tracked: Tracked) -> bool:
+        """Whether the rows of a trainer's state are in a metric file beside it, row by row."""
+        if not is_state(tracked.path):
+            return False
+        for path, other in self.files.items():
+            if other.name is None or other.reader.last_loss is None or is_state(path):
+                continue
+            if beside(path, tracked.path):
+                reason = same_training(other.name)
+                if tracked.complaint != reason:
+                    tracked.complaint, tracked.lag_bytes = reason, 0
+                    self.log.info("file_skipped", file=escape(tracked.path), reason=reason)
+                    self.follower.release(tracked.path)
+                return True
+        return False
 
     def _read_one(self, tracked: Tracked, now_s: float, monotonic_s: float) -> int:
         read = self._read_previous(tracked, now_s, monotonic_s)
@@ -122,6 +142,11 @@ class Reading:
     def _prove(self, tracked: Tracked) -> None:
         """A file that is to be read again: is it the one of which things were counted?"""
         if tracked.proof is None:
+            return
+        if tracked.proof.trail is not None:
+            # Of saves that are gone some rows are too: what was counted ends with the last save.
+            tracked.cursor.trail = Trail(until_ns=tracked.proof.trail.written_ns)
+            tracked.proof = None
             return
         opened = self.follower.open(tracked.path, tracked.proof)
         if isinstance(opened, Unreadable):
@@ -170,7 +195,9 @@ class Reading:
         self.take(tracked, transitions, now_s)
 
     def _pumped(self, tracked: Tracked, pumped: Pumped, now_s: float, monotonic_s: float) -> None:
-        if pumped.more:
+        saves = tracked.cursor.trail is not None
+        # What was read to its end may be one save of several.
+        if pumped.more or (pumped.bytes_read and saves):
             self.behind[tracked.path] = None
         if pumped.restarted:
             self.restarted(pumped.restarted)
@@ -179,7 +206,9 @@ class Reading:
             tracked.arrived(now_s, monotonic_s)
         if tracked.name is None and tracked.reader.is_metric:
             self._name(tracked)
-        if pumped.bytes_read or pumped.transitions or pumped.restarted:
+        # Where the history in saves ends is known once nothing more comes of them.
+        told = saves and tracked.history_due
+        if pumped.bytes_read or pumped.transitions or pumped.restarted or told:
             self.take(tracked, pumped.transitions, now_s)
 
     def _name(self, tracked: Tracked) -> None:
@@ -209,6 +238,6 @@ class Reading:
             renamed = tracked.left and monotonic_s - tracked.read_at_s < RENAMED_S
             tracked.given_up = tracked.alias(tracked.cursor) is None and not renamed
             self.follower.release(tracked.path)
-        elif tracked.complaint != why.reason:
+        elif tracked.complaint != why.reason and not why.unfinished:
             tracked.complaint = why.reason
             self.log.warning("file_unreadable", file=escape(tracked.path), reason=why.reason)

@@ -15,7 +15,7 @@ from .core.names import escape
 from .core.numbers import shown
 from .core.sparkline import sparkline
 from .diagnose import Diagnosis
-from .documents import ordered, settings_document
+from .documents import config_file, ordered, settings_document
 
 _COLOURS = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
@@ -41,6 +41,8 @@ def check_report(diagnoses: Sequence[Diagnosis]) -> str:
             lines.append(f"    {finding.suggestion}")
         if not diagnosis.findings:
             lines.append("  nothing found")
+        if said := _configuration(diagnosis):
+            lines.append(said)
     for diagnosis in diagnoses:
         if diagnosis.skipped:
             lines.append(f"skipped {escape(diagnosis.file)}: {diagnosis.skipped}")
@@ -61,6 +63,19 @@ def _headline(diagnosis: Diagnosis) -> str:
         facts.append(f"{_plural(bad, 'bad line')} ({reasons})")
     curve = sparkline(list(reader.monitor.recent))
     return f"{click.style(diagnosis.run, bold=True)}  {', '.join(facts)}  {curve}".rstrip()
+
+
+def _configuration(diagnosis: Diagnosis) -> str:
+    """What is known of the run's configuration: the numbers, and nothing else of the file."""
+    config, file = diagnosis.config, config_file(diagnosis)
+    if config is None or file is None:
+        return ""
+    facts = []
+    if config.learning_rate is not None:
+        facts.append(f"learning rate {shown(config.learning_rate)}")
+    if config.planned_steps is not None:
+        facts.append(f"{config.planned_steps} steps planned")
+    return f"  configured in {file}: {', '.join(facts) or 'neither rate nor steps'}"
 
 
 def _plural(count: int, noun: str) -> str:

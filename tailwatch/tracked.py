@@ -184,12 +184,16 @@ class Tracked:
         """Whether it happened before the first start."""
         return transition.mark.offset < self.history_end
 
+    @property
+    def history_due(self) -> bool:
+        """Whether the bytes from before the first start are read, and that is not told yet."""
+        return not self.history_told and 0 < self.history_end <= self.cursor.received
+
     def history_read(self) -> bool:
         """Whether the bytes from before the first start have just been read to their end."""
-        if self.history_told or not 0 < self.history_end <= self.cursor.received:
-            return False
-        self.history_told = True
-        return True
+        due = self.history_due
+        self.history_told = self.history_told or due
+        return due
 
     def record(self, *, small: bool = False) -> RunRecord:
         """What to keep of it; *small*: but for what reading the file again would give."""
@@ -262,12 +266,13 @@ class Tracked:
             tallies=dict(self.tallies),
             standing=standing,
             recent=tuple(monitor.recent),
+            run_config=monitor.config.source,
         )
 
     def configure(self, config: RunConfig | None) -> None:
         """Take in the run's configuration, if there is one."""
         if config is not None:
-            self.reader.monitor.configure(config)
+            self.reader.configure(config)
 
 
 _KEPT = (

@@ -151,6 +151,30 @@ def test_run_configuration(tmp_path: Path) -> None:
     assert "tailwatch: /nowhere: cannot be read as a run configuration" in result.stderr
 
 
+def test_the_report_names_the_configuration_and_only_its_numbers(tmp_path: Path) -> None:
+    """Which file, which rate, how many steps; nothing else of the file, which may be secret."""
+    name = "exp\n\udcff"
+    directory = tmp_path / name
+    write(directory / "m.jsonl", "".join(row(n, 3 - n / 50) for n in range(1, 21)))
+    secret = {"api_key": "hunter2", "learning_rate": 2e-4, "hub_token": "hunter2", "save_steps": 7}
+    write(directory / "args.json", json.dumps(secret | {"max_steps": 400, "lr_note": "hunter2"}))
+    text = invoke("check", str(tmp_path)).stdout
+    document = invoke("check", "--format", "json", str(tmp_path)).stdout
+
+    shown = f"{tmp_path}/exp\\n\\xff/args.json"
+    assert f"  configured in {shown}: learning rate 0.0002, 400 steps planned\n" in text
+    assert strict(document)["runs"][0]["run_config"] == shown
+    assert "hunter2" not in text + document
+
+
+def test_a_run_without_configuration_says_nothing_of_one(runs: Path) -> None:
+    """Neither does one whose files beside it hold nothing that is read."""
+    write(runs / "good" / "config.json", '{"hidden_size": 64}')
+    assert "configured" not in invoke("check", str(runs), code=1).stdout
+    given = invoke("check", "--run-config", str(runs / "good" / "config.json"), str(runs / "good"))
+    assert "config.json: neither rate nor steps\n" in given.stdout
+
+
 def test_whole_file(tmp_path: Path) -> None:
     """A restart begins a segment, and with --whole-file it does not."""
     lines = "".join(row(n, NAN if n == 3 else 2.0 - n / 50) for n in range(1, 21))

@@ -59,6 +59,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "packing": set(),
     "schema": set(),
     "run_configs": {"core"},
+    "saves": {"core", "messages"},
     "shell": {
         "core",
         "ports",
@@ -68,6 +69,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "packing",
         "schema",
         "run_configs",
+        "saves",
         "",
     },
 }

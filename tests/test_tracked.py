@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from tailwatch.checks import CHECKS
-from tailwatch.core.check import Check
+from tailwatch.core.check import Check, RunConfig
 from tailwatch.core.cursor import Cursor, FileSeen, FileStat
 from tailwatch.core.fields import FieldMap
 from tailwatch.core.findings import TransitionKind
@@ -311,7 +311,8 @@ def test_outdated_state_is_read_again_and_counted_once(
 
 
 def test_view_shows_the_run(file: Tracked) -> None:
-    """The view of a run has its newest numbers and what stands."""
+    """The view of a run has its newest numbers, its configuration and what stands."""
+    file.configure(RunConfig(0.001, "/runs/a/args.json"))
     pump(file, rows(2.0, float("nan")))
     file.count(file.reader.monitor.firing()[0], 1000.0)
     view = file.view("active")
@@ -321,5 +322,6 @@ def test_view_shows_the_run(file: Tracked) -> None:
         view.rows,
         view.last_step,
         view.segment,
-    ) == ("a/m", "active", 2, 2, 1)
+        view.run_config,
+    ) == ("a/m", "active", 2, 2, 1, "/runs/a/args.json")
     assert [(s.category, s.row, s.since_s) for s in view.standing] == [("nan_loss", 2, 1000.0)]

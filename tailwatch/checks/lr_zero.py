@@ -58,7 +58,7 @@ class LrZero(Check):
         self.last = 0.0
         self.fell = False
         self.since: Mark | None = None
-        self.planned: float | None = None
+        self.planned: int | None = None
 
     def configure(self, config: RunConfig) -> None:
         self.planned = config.planned_steps

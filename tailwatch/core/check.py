@@ -24,14 +24,29 @@ class RunConfig:
     """
     What the run's configuration says, as far as checks read it.
 
+    It is kept with the state of a run: a new attribute needs a default.
+
     Attributes:
         learning_rate: The configured learning rate. None if it names none.
         source: The file it was read from, for people.
+        planned_steps: At which step training is to end.
+        save_steps: Steps from one saved model to the next.
+        eval_steps: Steps from one evaluation to the next, if there are any.
+        logging_steps: Steps from one row to the next.
     """
 
     learning_rate: float | None = None
     source: str | None = None
-    planned_steps: float | None = None
+    planned_steps: int | None = None
+    save_steps: int | None = None
+    eval_steps: int | None = None
+    logging_steps: int | None = None
+
+    @property
+    def says_something(self) -> bool:
+        """Whether there is any number in it."""
+        counts = (self.planned_steps, self.save_steps, self.eval_steps, self.logging_steps)
+        return any(value is not None for value in (self.learning_rate, *counts))
 
 
 class Check:

@@ -6,6 +6,8 @@ import zlib
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
+from .trail import Trail
+
 MARKER_BYTES = 64
 _NULS = bytes(1 << 20)
 RESTART_REASONS = ("truncated", "replaced")
@@ -49,11 +51,13 @@ class FileSeen(NamedTuple):
         received_same: The bytes just before `Cursor.received` are the ones we read, and so
             are those with which the torn line begins.
         offset_same: So are those before `Cursor.offset`; all of them, if the identity changed.
+        trail: Where that is among the saves of a run that is read from saves.
     """
 
     stat: FileStat
     received_same: bool
     offset_same: bool
+    trail: Trail | None = None
 
 
 class Resume(NamedTuple):
@@ -93,6 +97,8 @@ class Cursor:
     received_marker: bytes = b""
     # How the torn line begins. Its end alone does not tell: a hole looks the same everywhere.
     received_head: bytes = b""
+    # Only of a run that is read from the saves of a trainer's state.
+    trail: Trail | None = None
 
     def advance(self, chunk: bytes) -> None:
         """Take in the bytes that were read at *received*."""
@@ -135,6 +141,8 @@ class Cursor:
     def from_state(cls, state: dict[str, Any]) -> Cursor:
         """The cursor at its last whole line."""
         cursor = cls(**(state | {"identity": tuple(state["identity"])}))
+        if cursor.trail is not None:
+            cursor.trail = Trail.from_state(cursor.trail)
         cursor.rewind()
         return cursor
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from ..errors import StateOutdated
@@ -16,6 +16,7 @@ from .header import Header
 from .lines import Line, LineBuffer
 from .monitor import RunMonitor
 from .rows import RowKind, make_row
+from .runconfig import combined, from_record
 from .steps import StepAxis
 
 SKIP_BYTES = 64 * 1024
@@ -53,6 +54,8 @@ class RunReader:
         whole_file: bool = False,
     ) -> None:
         self.monitor = RunMonitor(checks, config, whole_file=whole_file)
+        self._beside = config
+        self._within: RunConfig | None = None
         self._checks, self._whole_file = checks, whole_file
         self._fields = fields or FieldMap()
         self._sources = Sources()
@@ -72,8 +75,15 @@ class RunReader:
 
     def anew(self) -> RunReader:
         """A reader as this one was at first."""
-        config = self.monitor.config
-        return RunReader(self._checks, config, fields=self._fields, whole_file=self._whole_file)
+        return RunReader(
+            self._checks, self._beside, fields=self._fields, whole_file=self._whole_file
+        )
+
+    def configure(self, config: RunConfig | None) -> None:
+        """Take in the configuration beside the file; what the log itself says comes after it."""
+        self._beside = config
+        known = [one for one in (config, self._within) if one is not None]
+        self.monitor.configure(combined(known) or config or RunConfig())
 
     @property
     def offset(self) -> int:
@@ -170,14 +180,19 @@ class RunReader:
         if belongs and not header.complete:
             return True
         lines = header.lines
-        if not belongs or header.take() is None:
+        described = header.take() if belongs else None
+        if described is None:
             self.bad_lines["not_json"] += lines
+        else:
+            self._describe(described)
         self._header = None
         return belongs
 
     def _evaluate(self, record: dict[str, Any], offset: int) -> list[Transition]:
         row = make_row(record, self._fields, self._sources, self.rows + 1, offset)
         row = self._steps.place(row)
+        if row.kind is RowKind.METADATA or not self.rows:
+            self._describe(record)
         self._rewarded = row.rewarded = self._rewarded or "reward" in row.values
         self.rows += 1
         if self.first_step is None and row.kind is not RowKind.METADATA:
@@ -186,6 +201,12 @@ class RunReader:
         self.last_loss = row.values.get("loss", self.last_loss)
         self.last_timestamp_s = row.timestamp_s or self.last_timestamp_s
         return self.monitor.update(row)
+
+    def _describe(self, record: dict[str, Any]) -> None:
+        """Take in a configuration that stands in the log itself."""
+        if self._within is None and (config := from_record(record)) is not None:
+            self._within = replace(config, source="its own first rows")
+            self.configure(self._beside)
 
     def to_state(self) -> dict[str, Any]:
         """What to keep across a restart, `offset` included."""
@@ -200,6 +221,7 @@ class RunReader:
             "fields": self._fields.version,
             "sources": asdict(self._sources),
             "steps": self._steps.to_state(),
+            "within": self._within and asdict(self._within),
             "rewarded": self._rewarded,
             "header": [self._header.text, self._header.lines] if self._header else None,
             "monitor": self.monitor.to_state(),
@@ -225,6 +247,7 @@ class RunReader:
             raise StateOutdated("the table of fields has changed")
         reader._sources = Sources(**state["sources"])
         reader._steps = StepAxis(**state["steps"])
+        reader._within = state["within"] and RunConfig(**state["within"])
         reader._rewarded = state["rewarded"]
         if state["header"] is not None:
             reader._header = Header(*state["header"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
+import posixpath
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -115,7 +116,9 @@ class SnapshotCollector(Collector):
 
     def _runs(self, runs: Sequence[RunView]) -> Iterator[Metric]:
         info = GaugeMetricFamily(
-            "tailwatch_run_info", "1 for each run; its file.", labels=("run", "file")
+            "tailwatch_run_info",
+            "1 for each run; its file, and its configuration as seen from there.",
+            labels=("run", "file", "run_config"),
         )
         rows = CounterMetricFamily(
             "tailwatch_run_rows", "Rows of the run that were evaluated.", labels=("run",)
@@ -127,7 +130,7 @@ class SnapshotCollector(Collector):
             (_run_gauge("lag_bytes", "Bytes of the file not read yet."), lambda r: r.lag_bytes),
         ]
         for run in runs:
-            info.add_metric((run.name, escape(run.file)), 1)
+            info.add_metric((run.name, escape(run.file), _config(run)), 1)
             rows.add_metric((run.name,), run.rows)
             for family, read in numbers:
                 value = read(run)
@@ -226,6 +229,13 @@ def make_registry(
 
 def _stands(run: RunView) -> bool:
     return any(s.severity.value == "critical" for s in run.standing)
+
+
+def _config(run: RunView) -> str:
+    """Without the host's directories, which would make a long label of what `file` says."""
+    if run.run_config is None:
+        return ""
+    return escape(posixpath.relpath(run.run_config, posixpath.dirname(run.file)))
 
 
 def _row_s(run: RunView) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, ClassVar
 
 import pytest
@@ -66,6 +67,13 @@ def test_defaults() -> None:
     assert (Check.check_set, Check.reads, Check.alone, Check.latched) == ("seed", (), False, False)
     assert (Check.thresholds, Check.state_version) == ({}, 1)
     assert RunConfig() == RunConfig(learning_rate=None, source=None)
+
+
+@pytest.mark.parametrize("field", [f.name for f in dataclasses.fields(RunConfig)])
+def test_a_configuration_says_something_with_any_number(field: str) -> None:
+    """A rate or a count is something; the name of a file is nothing."""
+    assert not RunConfig().says_something
+    assert RunConfig(**{field: 1}).says_something == (field != "source")
 
 
 def test_at_rest_is_only_said_at_rest() -> None:

@@ -316,6 +316,18 @@ def test_state_of_other_checks_is_outdated(change: str, monkeypatch: pytest.Monk
         RunMonitor.from_state(checks, None, state)
 
 
+def test_what_was_read_of_the_configuration_is_kept() -> None:
+    """It is the same after a restart; from a state of before the counts, they are not known."""
+    config = RunConfig(0.5, "/runs/config.json", planned_steps=100, save_steps=10)
+    state = msgspec.msgpack.decode(msgspec.msgpack.encode(RunMonitor(CHECKS, config).to_state()))
+    again = RunMonitor.from_state(CHECKS, None, state)
+    state["config"] = {"learning_rate": 0.5, "source": "/runs/config.json"}
+    older = RunMonitor.from_state(CHECKS, None, state)
+    assert again.config == config
+    assert older.config == RunConfig(0.5, "/runs/config.json")
+    assert edges(older.update(row(1))) == [("lr_too_high", "firing")]
+
+
 def test_a_continued_finding_survives_a_restart() -> None:
     """What stands, with its time and whether it continues, is the same after a restart."""
     monitor = RunMonitor([NanLoss])

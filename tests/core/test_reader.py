@@ -293,3 +293,17 @@ def test_reinforcement_learning_is_not_judged_by_its_first_loss() -> None:
     reader = RunReader(CHECKS)
     assert reader.feed(rows) + reader.rest() == []
     assert [finding.category for finding in reader.monitor.diagnose()] == ["loss_diverged"]
+
+
+def test_a_configuration_in_the_log_itself() -> None:
+    """A first metadata row says the learning rate, unless a file beside the log does."""
+    row = b'{"event": "config", "learning_rate": 0.1, "max_steps": 50}\n{"step": 1, "loss": 2}\n'
+    reader = RunReader(CHECKS)
+    assert [t.category for t in reader.feed(row)] == ["lr_too_high"]
+    assert reader.monitor.config.planned_steps == 50
+    assert reader.monitor.config.source == "its own first rows"
+    again = RunReader.from_state(CHECKS, None, reader.to_state())
+    again.configure(RunConfig(learning_rate=1e-4))
+    assert (again.monitor.config.learning_rate, again.monitor.config.planned_steps) == (1e-4, 50)
+    beside = RunReader(CHECKS, RunConfig(learning_rate=1e-4))
+    assert beside.feed(row) == []

@@ -9,12 +9,13 @@ import random
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 from tailwatch.board import Board
 from tailwatch.checks import CHECKS
+from tailwatch.config_file import FileSettings
 from tailwatch.core.check import Check
 from tailwatch.core.findings import Evidence, Hold, Severity
 from tailwatch.core.globs import PathFilter
@@ -24,6 +25,7 @@ from tailwatch.engine import Engine, Options, World
 from tailwatch.messages import Incoming
 from tailwatch.shell.follower import LocalFollower
 from tailwatch.shell.inbox import ThreadInbox
+from tailwatch.shell.saves import SavesFollower, SavesScanner
 from tailwatch.shell.scanner import DirectoryScanner
 from tailwatch.shell.store import SqliteStore
 from tailwatch.shell.watcher import DirectoryWatcher
@@ -118,13 +120,19 @@ class Machine:
 
     Args:
         mode: "events" for real inotify, "none" for no hint at all, "lying".
+        dispatch: Makes the one who is told of findings; by default there is no receiver.
     """
 
-    def __init__(self, mode: str, seed: int = 0) -> None:
+    def __init__(
+        self,
+        mode: str,
+        seed: int = 0,
+        dispatch: Callable[[], Dispatch] = lambda: Dispatch([], {}),
+    ) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="tailwatch-model-"))
         self.root = self.directory / "runs"
         self.root.mkdir()
-        self.mode, self.rng = mode, random.Random(seed)
+        self.mode, self.rng, self.dispatch = mode, random.Random(seed), dispatch
         self.clock = ManualClock()
         self.ids = itertools.count(1)
         self.written: Counter[float] = Counter()
@@ -139,17 +147,18 @@ class Machine:
         self.watcher = NoWatcher() if self.mode == "none" else DirectoryWatcher([root], inbox)
         self.store = SqliteStore(str(self.directory / "state"), Silent())
         self.follower = LocalFollower()
+        scanner = DirectoryScanner([root], PathFilter(FileSettings().include))
         world = World(
             inbox=inbox,
-            scanner=DirectoryScanner([root], PathFilter(["**/*.jsonl"])),
-            follower=self.follower,
+            scanner=SavesScanner(scanner),
+            follower=SavesFollower(self.follower, scanner),
             watcher=self.watcher,
             store=self.store,
             publisher=Board(),
             clock=self.clock,
             log=Silent(),
         )
-        self.engine = Engine((*CHECKS, Ledger), Options(), world, Dispatch([], {}))
+        self.engine = Engine((*CHECKS, Ledger), Options(), world, self.dispatch())
         self.engine.restore()
         self.turn()
 

@@ -41,7 +41,7 @@ PROMISED: dict[str, tuple[str, set[str]]] = {
     "tailwatch_run_loss": ("gauge", {"run"}),
     "tailwatch_run_rows_total": ("counter", {"run"}),
     "tailwatch_run_lag_bytes": ("gauge", {"run"}),
-    "tailwatch_run_info": ("gauge", {"run", "file"}),
+    "tailwatch_run_info": ("gauge", {"run", "file", "run_config"}),
     "tailwatch_runs": ("gauge", {"state"}),
     "tailwatch_bad_lines_total": ("counter", {"reason"}),
     "tailwatch_check_errors_total": ("counter", {"category"}),
@@ -267,8 +267,30 @@ def test_undecodable_file_name_does_not_break_the_page() -> None:
     gauges = {("watch_mode", os.fsdecode(b"/runs\xfe"), "events"): 1}
     text = page(bad, run_view("good"), gauges=gauges)
     info = samples(text, "tailwatch_run_info")
-    assert {("/runs/caf\\xff.jsonl", "caf\\xff"), ("/runs/good.jsonl", "good")} == set(info)
+    assert {("/runs/caf\\xff.jsonl", "caf\\xff", ""), ("/runs/good.jsonl", "good", "")} == set(
+        info
+    )
     assert {("events", "/runs\\xfe")} == set(samples(text, "tailwatch_watch_mode"))
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("/runs/exp/config.yaml", "config.yaml"),
+        ("/runs/args.json", "../args.json"),
+        ("/runs/exp/.hydra/config.yaml", ".hydra/config.yaml"),
+        (os.fsdecode(b"/caf\xff/\n/args.json"), "../../caf\\xff/\\n/args.json"),
+        (None, ""),
+    ],
+)
+def test_the_configuration_is_named_as_seen_from_the_run(
+    source: str | None, expected: str
+) -> None:
+    """The label says which file was read, without the directories that `file` has, escaped."""
+    text = page(run_view("exp/m", run_config=source))
+    (labels,) = samples(text, "tailwatch_run_info")
+    # The text format escapes backslashes once more.
+    assert ("/runs/exp/m.jsonl", "exp/m", expected) == labels
 
 
 def test_hostile_names_stay_in_their_labels() -> None:

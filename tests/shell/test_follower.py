@@ -267,7 +267,9 @@ from tailwatch.shell.follower import LocalFollower
 print(LocalFollower().open(sys.argv[1], Cursor()))
 """
     result = as_nobody(code, str(path))
-    assert result.stdout == "Unreadable(reason='Permission denied', gone=False)\n", result.stderr
+    assert (
+        result.stdout == "Unreadable(reason='Permission denied', gone=False, unfinished=False)\n"
+    ), result.stderr
 
 
 def test_no_descriptor_is_left_open(path: Path, tmp_path: Path) -> None:
