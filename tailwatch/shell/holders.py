@@ -38,9 +38,9 @@ def written_by(paths: Iterable[str], proc: str = "/proc") -> dict[str, int]:
             if looked > DESCRIPTORS_MAX:
                 break
             for descriptor in descriptors:
-                path = _wanted(f"{proc}/{name}", descriptor, wanted)
-                if path is not None:
-                    found.setdefault(path, int(name))
+                held = _wanted(f"{proc}/{name}", descriptor, wanted)
+                if held is not None:
+                    found.setdefault(held, int(name))
     return found
 
 
