@@ -16,7 +16,7 @@ from . import __version__, options
 from .checks import CATEGORIES, CHECKS
 from .config import Settings, load_settings, select_checks
 from .config_receivers import SEVERITIES
-from .errors import ConfigError, StateUnusable, TailwatchError
+from .errors import ConfigError, InputError, StateUnusable, TailwatchError
 
 EXIT_FOUND = 1
 EXIT_USAGE = 2
@@ -88,18 +88,7 @@ def run(paths: tuple[str, ...], config_file: str | None, **flags: Any) -> None:
     from .app import Daemon
     from .shell.logs import configure_logs
 
-    given = {
-        "paths": list(paths) or None,
-        "state_dir": flags["state_dir"],
-        "web.listen": flags["listen"],
-        "webhook_url": flags["webhook_url"],
-        "checks": flags["checks"],
-        "include": list(flags["include"]) or None,
-        "exclude": list(flags["exclude"]) or None,
-        "sweep_interval": flags["sweep_interval"],
-        "log.level": flags["log_level"],
-        "log.format": flags["log_format"],
-    }
+    given = options.given(paths=paths, **flags)
 
     def load() -> Settings:
         settings = load_settings(given, os.environ, config_file)
@@ -116,21 +105,21 @@ def run(paths: tuple[str, ...], config_file: str | None, **flags: Any) -> None:
         raise
 
 
-def _say_troubles(diagnoses: Sequence[Any], troubles: Sequence[Any]) -> None:
-    """Name what could not be read, and exit 2 if there was such, or a named file was skipped."""
+def _name_troubles(troubles: Sequence[Any]) -> None:
     for trouble in troubles:
         click.echo(f"tailwatch: {_printable(trouble.path)}: {trouble.reason}", err=True)
+
+
+def _say_troubles(diagnoses: Sequence[Any], troubles: Sequence[Any]) -> None:
+    """Name what could not be read, and exit 2 if there was such, or a named file was skipped."""
+    _name_troubles(troubles)
     if troubles or any(d.skipped and d.named for d in diagnoses):
         sys.exit(EXIT_USAGE)
 
 
 def _diagnosing_settings(flags: dict[str, Any]) -> Settings:
-    given = {
-        "checks": flags["checks"],
-        "include": list(flags["include"]) or None,
-        "exclude": list(flags["exclude"]) or None,
-    }
-    return load_settings(given, os.environ, flags["config_file"])
+    config_file = flags.pop("config_file")
+    return load_settings(options.given(**flags), os.environ, config_file)
 
 
 @main.command()
@@ -192,6 +181,23 @@ def replay(
                 f"tailwatch: {_printable(diagnosis.file)}: skipped: {diagnosis.skipped}", err=True
             )
     _say_troubles(diagnoses, troubles)
+
+
+@main.command()
+@options.benching
+def bench(directory: str, style: str, seed: int, rivals: bool, **flags: Any) -> None:
+    """Measure on the logs below DIRECTORY how often the checks are wrong, and what they find."""
+    from .bench import table
+    from .bench.run import bench_all
+
+    score, troubles = bench_all([directory], _diagnosing_settings(flags), seed, rivals=rivals)
+    _name_troubles(troubles)
+    if not score.runs:
+        raise InputError(f"{directory}: no metric log in it that can be read")
+    if style == "json":
+        _echo_json(table.document(score))
+    else:
+        click.echo(table.markdown(score) if style == "markdown" else table.text(score))
 
 
 @main.command()

@@ -106,6 +106,7 @@ class Reading:
         config_file: The run configuration for all of them; by default each file's own.
         whole_file: Take each file as one segment.
         progress: Called with the number of bytes after each chunk.
+        keep: Called with each chunk.
     """
 
     def __init__(
@@ -115,9 +116,10 @@ class Reading:
         *,
         whole_file: bool = False,
         progress: Callable[[int], None] = lambda _: None,
+        keep: Callable[[bytes], object] = lambda _: None,
     ) -> None:
         self._settings, self._config = settings, config
-        self._whole_file, self._progress = whole_file, progress
+        self._whole_file, self._progress, self._keep = whole_file, progress, keep
         self._names: set[str] = set()
         self._runs: list[Diagnosis] = []
 
@@ -201,6 +203,7 @@ class Reading:
         while chunk := file.read(CHUNK_BYTES):
             held += reader.feed(chunk)
             self._progress(len(chunk))
+            self._keep(chunk)
             told = tell()
             if reader.skippable:
                 diagnosis.skipped = NO_FIELDS

@@ -11,6 +11,28 @@ import click
 PATH = click.Path(readable=False)
 
 
+_KEYS = {"listen": "web.listen", "log_level": "log.level", "log_format": "log.format"}
+
+
+def given(**flags: Any) -> dict[str, Any]:
+    """
+    Options as settings, by their keys; what was not given is None.
+
+    >>> given(listen=":0", include=("*.log",), exclude=())
+    {'web.listen': ':0', 'include': ['*.log'], 'exclude': None}
+    """
+    return {
+        _KEYS.get(name, name): list(value) or None if isinstance(value, tuple) else value
+        for name, value in flags.items()
+    }
+
+
+_names = (
+    click.option("--include", multiple=True, metavar="GLOB", help="Names of metric files."),
+    click.option("--exclude", multiple=True, metavar="GLOB", help="Names that are none."),
+)
+
+
 def format(command: Callable[..., Any]) -> Callable[..., Any]:
     """--format text|json."""
     return click.option(
@@ -40,6 +62,28 @@ def checks(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def benching(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What `bench` takes."""
+    for decorate in (
+        click.argument("directory", type=PATH),
+        config,
+        checks,
+        click.option(
+            "--format",
+            "style",
+            type=click.Choice(["text", "json", "markdown"]),
+            default="text",
+            show_default=True,
+            help="For a person, a program, or a document.",
+        ),
+        *_names,
+        click.option("--seed", type=int, default=1, show_default=True, help="Of all chance."),
+        click.option("--rivals", is_flag=True, help="Measure the rules of others, too."),
+    ):
+        command = decorate(command)
+    return command
+
+
 def diagnosing(command: Callable[..., Any]) -> Callable[..., Any]:
     """What `check` and `replay` share."""
     for decorate in (
@@ -47,8 +91,7 @@ def diagnosing(command: Callable[..., Any]) -> Callable[..., Any]:
         config,
         format,
         checks,
-        click.option("--include", multiple=True, metavar="GLOB", help="Names of metric files."),
-        click.option("--exclude", multiple=True, metavar="GLOB", help="Names that are none."),
+        *_names,
         click.option("--run-config", type=PATH, help="The run's configuration file."),
         click.option("--whole-file", is_flag=True, help="Take a file as one segment."),
     ):
