@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -44,11 +45,18 @@ class FakeFollower:
             raise refusal
         return refusal or self._real.open(path, cursor)
 
-    def remainder(self, path: str, cursor: Cursor, alias: str | None) -> OpenFile | None:
-        return self._real.remainder(path, cursor, alias)
+    def remainder(
+        self, path: str, cursor: Cursor, alias: str | None, others: Sequence[Cursor]
+    ) -> OpenFile | None:
+        return self._real.remainder(path, cursor, alias, others)
 
     def is_same(self, path: str, cursor: Cursor) -> bool:
         return self._real.is_same(path, cursor)
+
+    def pass_known(
+        self, path: str, cursor: Cursor, others: Sequence[Cursor], beside: str
+    ) -> Cursor:
+        return self._real.pass_known(path, cursor, others, beside)
 
     def inode(self, path: str) -> tuple[int, int] | None:
         return self._real.inode(path)

@@ -147,3 +147,18 @@ def test_another_file_on_the_same_inode_is_another_run(machine: Machine) -> None
 
     machine.check()
     assert len(names(machine)) == 24
+
+
+def test_a_copy_belongs_to_the_file_it_was_made_of(machine: Machine) -> None:
+    """A file that begins like an old one, and is emptied, does not bring the old one's copy back."""
+    header = b"# the same line at every start\n"
+    path = write(machine, "a/m.jsonl", 0)
+    path.write_bytes(header)
+    write(machine, "a/m.jsonl", 1)
+    machine.settle()
+    write(machine, "a/m.jsonl", 3)
+    shutil.copyfile(path, path.with_suffix(".jsonl.1"))
+    path.write_bytes(header)
+    machine.settle()
+    path.write_bytes(b"")
+    machine.check()

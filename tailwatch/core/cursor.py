@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 MARKER_BYTES = 64
@@ -125,6 +125,12 @@ class Cursor:
         """The torn line will be read again."""
         self.received, self.received_crc = self.offset, self.offset_crc
         self.received_marker, self.received_head = self.offset_marker, b""
+
+    def taken_over(self, identity: tuple[int, int, int]) -> Cursor:
+        """The same place, after the last whole line, in a file of the same content."""
+        other = replace(self, identity=identity)
+        other.rewind()
+        return other
 
     def to_state(self) -> dict[str, Any]:
         """A small dict, for `from_state`. The torn line is not in it."""

@@ -12,7 +12,7 @@ import stat
 import struct
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 from ..core.check import RunConfig
 from ..core.cursor import MARKER_BYTES, Cursor, FileSeen, FileStat
@@ -118,61 +118,94 @@ class LocalFollower:
     def _compare(self, path: str, descriptor: int, cursor: Cursor) -> FileSeen:
         return _compare(descriptor, os.fstat(descriptor), cursor, self._remote(path))
 
-    def remainder(self, path: str, cursor: Cursor, alias: str | None) -> LocalFile | None:
+    def remainder(
+        self, path: str, cursor: Cursor, alias: str | None, others: Sequence[Cursor]
+    ) -> LocalFile | None:
         """
         The file that *cursor* was in, now that *path* is another one, or none.
 
         Found by the descriptor that was kept, under *alias*, or as a sibling: what
-        rename rotation and copytruncate leave beside the file, gzipped or not.
+        rename rotation and copytruncate leave beside the file, gzipped or not. What
+        holds more of what was read at one of the *others* is a copy of that one.
         """
         for kept in (self._left.get(path), self._kept.get(path)):
-            if kept is not None and (found := self._continues(path, kept, cursor, kept=True)):
+            if kept is None:
+                continue
+            if found := self._continues(path, kept, cursor, others, kept=True):
                 return found
         candidates = _siblings(path, cursor)
         if alias is not None:
             candidates = [alias, *candidates, *_siblings(alias, cursor)]
         for candidate in dict.fromkeys(candidates):
             with contextlib.suppress(OSError):
-                if candidate.endswith(".gz"):
-                    if (unzipped := _unzipped(candidate, cursor)) is None:
-                        continue
-                    self.let_go(self._left.pop(path, None))
-                    self._left[path] = unzipped
-                    return self._continues(path, unzipped, cursor, kept=True)
-                descriptor = os.open(candidate, _OPEN)
-                found = None
-                try:
-                    found = self._continues(path, descriptor, cursor, kept=False)
-                finally:  # It may raise, and then nobody else would close it.
-                    if found is None:
-                        os.close(descriptor)
-                if found is not None:
+                if found := self._candidate(path, candidate, cursor, others):
                     return found
         return None
 
+    def _candidate(
+        self, path: str, candidate: str, cursor: Cursor, others: Sequence[Cursor]
+    ) -> LocalFile | None:
+        packed = candidate.endswith(".gz")
+        descriptor = _unzipped(candidate, cursor) if packed else os.open(candidate, _OPEN)
+        if descriptor is None:
+            return None
+        found = None
+        try:
+            found = self._continues(path, descriptor, cursor, others, kept=packed)
+        finally:  # It may raise, and then nobody else would close it.
+            if found is None:
+                os.close(descriptor)
+        if packed and found is not None:  # Not to be unzipped for each read.
+            self.leave(path)
+            self._left[path] = descriptor
+        return found
+
     def is_same(self, path: str, cursor: Cursor) -> bool:
         """Whether what is at *path* is the very file that *cursor* was in."""
-        with contextlib.suppress(OSError):
-            descriptor = os.open(path, _OPEN)
-            try:
-                seen = self._compare(path, descriptor, cursor)
-            finally:
-                os.close(descriptor)
+        with contextlib.suppress(OSError), _opened(path) as descriptor:
+            seen = self._compare(path, descriptor, cursor)
             return seen.stat.identity == cursor.identity and seen.offset_same
         return False
 
+    def pass_known(
+        self, path: str, cursor: Cursor, others: Sequence[Cursor], beside: str
+    ) -> Cursor:
+        """
+        *cursor*, behind what was or will be read of a copy of its file at *path*.
+
+        That is what was read at one of the *others*, and what stands in the file at
+        *beside* too, up to where the two differ.
+        """
+        with contextlib.suppress(OSError), _opened(path) as descriptor:
+            size = os.fstat(descriptor).st_size
+            for each in others:
+                if each.offset > cursor.offset and _begins_with(descriptor, size, each):
+                    cursor = each.taken_over(cursor.identity)
+            with contextlib.suppress(OSError), _opened(beside) as copy:
+                if _begins_with(copy, os.fstat(copy).st_size, cursor):
+                    cursor = cursor.taken_over(cursor.identity)
+                    _pass_common(descriptor, copy, cursor)
+        return cursor
+
     def _continues(
-        self, path: str, descriptor: int, cursor: Cursor, *, kept: bool
+        self, path: str, descriptor: int, cursor: Cursor, others: Sequence[Cursor], *, kept: bool
     ) -> LocalFile | None:
         info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode) or info.st_size < cursor.offset:
             return None
         seen = self._compare(path, descriptor, cursor)
+        if not (seen.received_same or seen.offset_same):
+            return None
         # With nothing evaluated yet, any file begins with all that was: only identity tells.
-        same_file = seen.stat.identity == cursor.identity
-        if (same_file or cursor.offset) and (seen.received_same or seen.offset_same):
-            return LocalFile(descriptor, seen, kept=kept)
-        return None
+        if seen.stat.identity != cursor.identity and (
+            not cursor.offset
+            or any(
+                each.offset > cursor.offset and _begins_with(descriptor, info.st_size, each)
+                for each in others
+            )
+        ):
+            return None
+        return LocalFile(descriptor, seen, kept=kept)
 
     def inode(self, path: str) -> tuple[int, int] | None:
         """Device and inode of what is at *path*; None if nothing is."""
@@ -258,11 +291,36 @@ def _compare(descriptor: int, info: os.stat_result, cursor: Cursor, remote: bool
         )
         offset_same = _marker(descriptor, cursor.offset) == cursor.offset_marker
         return FileSeen(seen, received_same, offset_same)
-    same = info.st_size >= cursor.offset and (
-        _marker(descriptor, cursor.offset) == cursor.offset_marker
+    return FileSeen(seen, False, _begins_with(descriptor, info.st_size, cursor))
+
+
+def _begins_with(descriptor: int, size: int, cursor: Cursor) -> bool:
+    return (
+        size >= cursor.offset
+        and _marker(descriptor, cursor.offset) == cursor.offset_marker
         and _checksum(descriptor, cursor.offset) == cursor.offset_crc
     )
-    return FileSeen(seen, False, same)
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[int]:
+    descriptor = os.open(path, _OPEN)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _pass_common(one: int, other: int, cursor: Cursor) -> None:
+    while chunk := os.pread(one, _PREFIX_READ_BYTES, cursor.received):
+        copy = os.pread(other, len(chunk), cursor.received)
+        if copy != chunk:
+            pairs = enumerate(zip(chunk, copy, strict=False))
+            differs = (at for at, (a, b) in pairs if a != b)
+            cursor.advance(chunk[: next(differs, min(len(chunk), len(copy)))])
+            break
+        cursor.advance(chunk)
+    cursor.rewind()
 
 
 def _marker(descriptor: int, offset: int) -> bytes:

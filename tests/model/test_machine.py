@@ -18,6 +18,7 @@ from .harness import Machine
 STEPS = int(os.environ.get("TAILWATCH_TEST_STEPS", "25"))
 EXAMPLES = int(os.environ.get("TAILWATCH_TEST_EXAMPLES", "30"))
 FILES = ("a/m.jsonl", "b/m.jsonl", "b/deep/er/log.jsonl")
+LINKS = ("links/{n}.jsonl", "{name}.{n}", "links/{n}.txt", "../link{n}.jsonl")
 which = st.sampled_from(FILES)
 
 
@@ -31,6 +32,7 @@ class Trainers(RuleBasedStateMachine):
         self.machine = Machine(self.mode, seed)
         self.open: dict[str, BinaryIO] = {}
         self.torn: dict[str, bytes] = {}
+        self.links: list[Path] = []
         self.rotations = 0
 
     def teardown(self) -> None:
@@ -154,6 +156,9 @@ class Trainers(RuleBasedStateMachine):
         """All rows and one more in a new file, renamed over the old one."""
         if self.path(name).exists() and (name not in self.open or self.same(name)):
             self.reopen(name)
+            if self.path(name).stat().st_nlink > 1:
+                # Both are there: two files of which nobody knows that they were one.
+                self.machine.settle(1)
             new = self.path(name).with_suffix(".tmp")
             new.write_bytes(self.path(name).read_bytes() + self.machine.row() + b"\n")
             new.rename(self.path(name))
@@ -176,6 +181,31 @@ class Trainers(RuleBasedStateMachine):
             self.path(name).unlink()
             for _ in range(refill):
                 self.append(name, 2)
+
+    @rule(name=which, where=st.sampled_from(LINKS))
+    def link(self, name: str, where: str) -> None:
+        """A second name of the file: one that matches, one that does not, one elsewhere."""
+        if self.path(name).exists():
+            self.rotations += 1
+            link = self.path(where.format(name=name, n=self.rotations))
+            link.parent.mkdir(exist_ok=True)
+            os.link(self.path(name), link)
+            self.links.append(link)
+
+    @rule(index=st.integers(0, 9), rename=st.booleans())
+    def change_link(self, index: int, rename: bool) -> None:
+        """A second name is changed, or goes away."""
+        if self.links:
+            link = self.links.pop(index % len(self.links))
+            if not link.exists():
+                return  # Its directory was moved.
+            if rename:
+                self.rotations += 1
+                new = self.path(f"links/again{self.rotations}.jsonl")
+                new.parent.mkdir(exist_ok=True)
+                self.links.append(link.rename(new))
+            else:
+                link.unlink()
 
     @rule(count=st.integers(1, 3))
     def move_in(self, count: int) -> None:

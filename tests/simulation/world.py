@@ -167,11 +167,18 @@ class _Follower:
             return Unreadable("not there", gone=True)
         return _Open(self.world, self.world.files[path], cursor)
 
-    def remainder(self, path: str, cursor: Cursor, alias: str | None) -> None:
+    def remainder(
+        self, path: str, cursor: Cursor, alias: str | None, others: Sequence[Cursor]
+    ) -> None:
         return None
 
     def is_same(self, path: str, cursor: Cursor) -> bool:
         return False
+
+    def pass_known(
+        self, path: str, cursor: Cursor, others: Sequence[Cursor], beside: str
+    ) -> Cursor:
+        return cursor
 
     def inode(self, path: str) -> tuple[int, int] | None:
         file = self.world.files.get(path)
