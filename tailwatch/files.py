@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from .core.check import Check
 from .core.cursor import Cursor
 from .core.fields import FieldMap
+from .core.lines import LineBuffer
 from .core.names import escape
 from .core.reader import RunReader
 from .messages import FoundFile, RunRecord
 from .ports import Follower, Log, Scanner
 from .reading import Reading, Take
-from .tracked import Tracked
+from .tracked import Previous, Tracked
 
 TURN_BYTES = 4 * 1024 * 1024
 MOVED_S = 30.0
@@ -185,7 +186,9 @@ class Files:
         others = owner.others(cursor)
         cursor = self.follower.pass_known(found.path, cursor, others, owner.path)
         if found.size > cursor.offset:
-            owner.look_again(cursor, monotonic_s)
+            lines = LineBuffer(offset=cursor.offset)
+            cursor.rewind()
+            owner.previous.append(Previous(cursor, lines, monotonic_s))
         else:
             owner.done_with(cursor)
 

@@ -132,7 +132,8 @@ class Reading:
             self._restart(tracked, "replaced", now_s, monotonic_s)
         leave(holder, cursor, monotonic_s)
         self.take(holder, [], now_s)
-        tracked.go_to(cursor)
+        tracked.cursor = cursor.taken_over(identity)
+        tracked.reader.go_to(cursor.offset)
         return self._read_one(tracked, now_s, monotonic_s)
 
     def _prove(self, tracked: Tracked) -> None:

@@ -120,11 +120,6 @@ class Tracked:
             self.aliases.clear()
         self.aliases[inode] = path
 
-    def look_again(self, cursor: Cursor, monotonic_s: float) -> None:
-        """Something came of a file that was done with."""
-        cursor.rewind()
-        self.previous.append(Previous(cursor, LineBuffer(offset=cursor.offset), monotonic_s))
-
     def done_with(self, cursor: Cursor) -> None:
         """Nothing more is expected of a file; only its place is kept, to know it again."""
         if not cursor.offset:
@@ -141,11 +136,6 @@ class Tracked:
         """The file of *cursor*, which is not the present one, is no longer ours."""
         self.previous = [each for each in self.previous if each.cursor is not cursor]
         self.past = [each for each in self.past if each is not cursor]
-
-    def go_to(self, cursor: Cursor) -> None:
-        """Read on where another file of this run, or of another, was left."""
-        self.cursor = cursor.taken_over(cursor.identity)
-        self.reader.go_to(cursor.offset)
 
     def arrived(self, now_s: float, monotonic_s: float) -> None:
         """Bytes came: note the time, and the silence before them."""

@@ -61,6 +61,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "packing": set(),
     "schema": set(),
     "run_configs": {"core"},
+    "content": {"core"},
     "shell": {
         "core",
         "ports",
@@ -70,6 +71,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "packing",
         "schema",
         "run_configs",
+        "content",
         "",
     },
 }

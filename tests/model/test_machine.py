@@ -33,6 +33,7 @@ class Trainers(RuleBasedStateMachine):
         self.open: dict[str, BinaryIO] = {}
         self.torn: dict[str, bytes] = {}
         self.links: list[Path] = []
+        self.rotated: dict[str, Path] = {}
         self.rotations = 0
 
     def teardown(self) -> None:
@@ -113,15 +114,29 @@ class Trainers(RuleBasedStateMachine):
     def sweep(self) -> None:
         self.machine.settle(1)
 
-    @rule(name=which, reopen=st.booleans())
-    def rotate_by_rename(self, name: str, reopen: bool) -> None:
+    @rule(
+        name=which, reopen=st.booleans(), suffix=st.sampled_from([".jsonl.{}", ".{}", "-{}.jsonl"])
+    )
+    def rotate_by_rename(self, name: str, reopen: bool, suffix: str) -> None:
         """The file is renamed; the trainer writes on into it, or opens a new one."""
         if self.path(name).exists():
             self.seen(name)
             self.rotations += 1
-            self.path(name).rename(self.path(name).with_suffix(f".jsonl.{self.rotations}"))
+            rotated = self.path(name.removesuffix(".jsonl") + suffix.format(self.rotations))
+            self.path(name).rename(rotated)
+            self.rotated[name] = rotated
             if reopen:
                 self.reopen(name)
+
+    @rule(name=which)
+    def undo_rotation(self, name: str) -> None:
+        """What was rotated last gets its name back; what was read in its place may go."""
+        rotated = self.rotated.pop(name, None)
+        if rotated is not None and rotated.exists():
+            self.seen(name)
+            self.reopen(name)
+            self.machine.settle(1)
+            rotated.rename(self.path(name))
 
     @rule(name=which)
     def create_empty(self, name: str) -> None:
@@ -192,20 +207,24 @@ class Trainers(RuleBasedStateMachine):
             os.link(self.path(name), link)
             self.links.append(link)
 
-    @rule(index=st.integers(0, 9), rename=st.booleans())
-    def change_link(self, index: int, rename: bool) -> None:
-        """A second name is changed, or goes away."""
-        if self.links:
-            link = self.links.pop(index % len(self.links))
-            if not link.exists():
-                return  # Its directory was moved.
-            if rename:
-                self.rotations += 1
-                new = self.path(f"links/again{self.rotations}.jsonl")
-                new.parent.mkdir(exist_ok=True)
-                self.links.append(link.rename(new))
+    @rule(index=st.integers(0, 9), to=st.sampled_from(["away", "links/again{n}.jsonl", *FILES]))
+    def change_link(self, index: int, to: str) -> None:
+        """A second name is changed, goes away, or is put in the place of a file that was read."""
+        if not self.links:
+            return
+        link = self.links.pop(index % len(self.links))
+        if to == "away":
+            link.unlink(missing_ok=True)
+        elif link.exists():  # Its directory may have been moved.
+            self.rotations += 1
+            new = self.path(to.format(n=self.rotations))
+            if to in FILES:
+                self.reopen(to)
+                self.machine.settle(1)
             else:
-                link.unlink()
+                self.links.append(new)
+            new.parent.mkdir(parents=True, exist_ok=True)
+            link.rename(new)
 
     @rule(count=st.integers(1, 3))
     def move_in(self, count: int) -> None:
