@@ -111,7 +111,7 @@ class Files:
         for path, tracked in self._reading.files.items():
             if path not in seen and tracked.root not in missing and not tracked.given_up:
                 self._reading.hinted[path] = None
-            if not missing:
+            if tracked.aliases and not missing:
                 tracked.aliases = {k: v for k, v in tracked.aliases.items() if v in seen}
         self._end_old(monotonic_s)
         self.known_roots |= set(self.scanner.roots()) - missing

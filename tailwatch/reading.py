@@ -177,6 +177,7 @@ class Reading:
             finally:
                 if opened is not None:
                     opened.close()
+            self.owners.note(previous.cursor.identity[:2], tracked)
             if previous not in tracked.previous:
                 self.follower.leave(tracked.path)
             self._pumped(tracked, pumped, now_s, monotonic_s)
