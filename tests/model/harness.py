@@ -185,6 +185,11 @@ class Machine:
                     found.update(watched.check.ids)
         return found
 
+    def follows(self, path: Path) -> bool:
+        """Whether a run has this path; it may have another name of the same file."""
+        assert self.engine is not None
+        return any(tracked.path == str(path) for tracked in self.engine._files.all())
+
     def check(self) -> None:
         """Each row that was written was evaluated, once."""
         self.settle()
