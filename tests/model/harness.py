@@ -185,10 +185,14 @@ class Machine:
                     found.update(watched.check.ids)
         return found
 
-    def follows(self, path: Path) -> bool:
-        """Whether a run has this path; it may have another name of the same file."""
+    def reads(self, path: Path) -> bool:
+        """Whether the run that has this path is in the file that is there now."""
         assert self.engine is not None
-        return any(tracked.path == str(path) for tracked in self.engine._files.all())
+        file = path.stat()
+        return any(
+            (tracked.path, tracked.cursor.identity[:2]) == (str(path), (file.st_dev, file.st_ino))
+            for tracked in self.engine._files.all()
+        )
 
     def check(self) -> None:
         """Each row that was written was evaluated, once."""

@@ -179,14 +179,15 @@ class Trainers(RuleBasedStateMachine):
     def replace_whole(self, name: str) -> None:
         """All rows and one more in a new file, renamed over the old one."""
         if self.path(name).exists() and (name not in self.open or self.same(name)):
+            self.finish(name)
             self.reopen(name)
             # A copy is taken for the file that it replaces if that was read, and at the path
             # that its run has. Elsewhere, or while a link keeps a file that nobody has read,
             # it is what a second trainer would leave that begins like the first: another
             # inode, another path, the same first rows.
-            if self.path(name).stat().st_nlink > 1 or not self.machine.follows(self.path(name)):
+            if self.path(name).stat().st_nlink > 1 or not self.machine.reads(self.path(name)):
                 self.machine.settle(1)
-            if not self.machine.follows(self.path(name)):
+            if not self.machine.reads(self.path(name)):
                 return
             new = self.path(name).with_suffix(".tmp")
             new.write_bytes(self.path(name).read_bytes() + self.machine.row() + b"\n")
