@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from .core.cursor import Cursor
+from .core.cursor import Cursor, Identity
 from .messages import FoundFile
 from .ports import Follower
 from .tracked import Tracked
@@ -65,15 +65,28 @@ class Owners:
                     return run, None
         return None
 
-    def holder(self, tracked: Tracked, identity: tuple[int, int, int]) -> Tracked | None:
-        """The run that was in the file that is now at the path of *tracked*; it may be its own."""
-        runs = self._runs.get(identity[:2], ())
-        for run in sorted(runs, key=lambda run: run is not tracked):
+    def holder(self, tracked: Tracked, identity: Identity) -> Tracked | None:
+        """The run that is or was in the file now at the path of *tracked*; it may be its own."""
+        runs = sorted(self._runs.get(identity[:2], ()), key=lambda run: run is not tracked)
+        for run in runs:  # Two followed paths may be names of one file: one run reads it.
+            reads = run is not tracked and run.cursor.identity == identity
+            if reads and self.follower.inode(run.path) == identity[:2]:
+                return run
+        for run in runs:
             if run.name is not None and self.place(run, tracked.path, identity):
                 return run
         return None
 
-    def place(self, run: Tracked, path: str, identity: tuple[int, int, int]) -> Cursor | None:
+    def is_of_another(self, tracked: Tracked, identity: Identity) -> bool:
+        """Whether another run is or was in this file."""
+        return any(
+            cursor.identity == identity
+            for run in self._runs.get(identity[:2], ())
+            if run is not tracked
+            for cursor in (run.cursor, *run.others(run.cursor))
+        )
+
+    def place(self, run: Tracked, path: str, identity: Identity) -> Cursor | None:
         """Where the run was in the file at *path*."""
         cursor = self._place(run, path, identity[:2])
         return cursor if cursor is not None and cursor.received else None

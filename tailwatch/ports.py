@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Protocol
 
 from .core.check import RunConfig
-from .core.cursor import Cursor, FileSeen
+from .core.cursor import Cursor, FileSeen, Identity
 from .core.notices import Notice
 from .messages import (
     Commit,
@@ -70,12 +70,17 @@ class Follower(Protocol):
         """Open *path* and compare it with what was read of it."""
 
     def remainder(
-        self, path: str, cursor: Cursor, alias: str | None, others: Sequence[Cursor]
+        self,
+        path: str,
+        cursor: Cursor,
+        alias: str | None,
+        others: Sequence[Cursor],
+        foreign: Callable[[Identity], bool],
     ) -> OpenFile | None:
         """
         The file that *cursor* was in, now that *path* is another one, or none.
 
-        Not a copy of a file in which one of the *others* was further on.
+        Not a copy of a file in which one of the *others* was further on, nor a *foreign* one.
         """
 
     def is_same(self, path: str, cursor: Cursor) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .core.cursor import Cursor, Restart, decide
+from .core.cursor import Cursor, Identity, Restart, decide
 from .core.findings import Transition
 from .core.names import distinct_name, escape, run_name
 from .messages import Unreadable
@@ -114,7 +114,7 @@ class Reading:
         self,
         tracked: Tracked,
         holder: Tracked,
-        identity: tuple[int, int, int],
+        identity: Identity,
         now_s: float,
         monotonic_s: float,
     ) -> int:
@@ -165,8 +165,11 @@ class Reading:
         return pumped.bytes_read
 
     def _remainder(self, tracked: Tracked, cursor: Cursor) -> OpenFile | None:
-        others = tracked.others(cursor)
-        return self.follower.remainder(tracked.path, cursor, tracked.alias(cursor), others)
+        def foreign(identity: Identity) -> bool:
+            return self.owners.is_of_another(tracked, identity)
+
+        alias, others = tracked.alias(cursor), tracked.others(cursor)
+        return self.follower.remainder(tracked.path, cursor, alias, others, foreign)
 
     def _read_previous(self, tracked: Tracked, now_s: float, monotonic_s: float) -> int:
         read = 0

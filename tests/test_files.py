@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ import pytest
 
 from tailwatch.checks import CHECKS
 from tailwatch.core.check import Check, RunConfig
-from tailwatch.core.cursor import Cursor
+from tailwatch.core.cursor import Cursor, Identity
 from tailwatch.core.findings import Hold, Severity, Transition
 from tailwatch.core.globs import PathFilter
 from tailwatch.core.rows import Row
@@ -46,9 +46,14 @@ class FakeFollower:
         return refusal or self._real.open(path, cursor)
 
     def remainder(
-        self, path: str, cursor: Cursor, alias: str | None, others: Sequence[Cursor]
+        self,
+        path: str,
+        cursor: Cursor,
+        alias: str | None,
+        others: Sequence[Cursor],
+        foreign: Callable[[Identity], bool],
     ) -> OpenFile | None:
-        return self._real.remainder(path, cursor, alias, others)
+        return self._real.remainder(path, cursor, alias, others, foreign)
 
     def is_same(self, path: str, cursor: Cursor) -> bool:
         return self._real.is_same(path, cursor)

@@ -304,3 +304,37 @@ def test_a_moved_file_is_known_though_the_new_one_was_seen_first(machine: Machin
     machine.check()
 
     assert names(machine) == ["exp/m"]
+
+
+@pytest.mark.parametrize("torn", [True, False], ids=["torn", "truncated"])
+def test_two_followed_paths_of_one_file_are_read_once(machine: Machine, torn: bool) -> None:
+    """A link in the place of another run's file is read by the run that is in it, in any state."""
+    path = write(machine, "a/m.jsonl", 0 if torn else 2)
+    other = write(machine, "b/m.jsonl", 3)
+    row = machine.row() + b"\n"
+    with path.open("ab", buffering=0) as writer:
+        writer.write(row[:20] if torn else row)
+        machine.settle()
+        os.link(path, path.with_suffix(".link"))
+        path.with_suffix(".link").rename(other)
+        machine.settle()
+        if not torn:
+            writer.truncate(0)
+        writer.write(row[20:] if torn else machine.row() + b"\n")
+        machine.check()
+
+
+def test_what_another_run_has_read_is_no_copy(machine: Machine) -> None:
+    """A file that begins alike, beside a link, is not taken for what was left of the linked one."""
+    header = b"# the same line at every start\n"
+    path, other = write(machine, "a/m.jsonl", 2), write(machine, "b/m.jsonl", 0)
+    other.write_bytes(header)
+    write(machine, "b/m.jsonl", 4)
+    machine.settle()
+    path.write_bytes(header)
+    machine.settle()
+    other.rename(other.with_suffix(".jsonl.1"))
+    os.link(path, other)
+    machine.settle()
+    path.write_bytes(b"")
+    machine.check()

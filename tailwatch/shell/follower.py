@@ -12,11 +12,13 @@ from collections.abc import Callable, Sequence
 
 from ..content import OPEN_FLAGS, begins_with, bytes_before, compare, opened, pass_common, unzipped
 from ..core.check import RunConfig
-from ..core.cursor import Cursor, FileSeen
+from ..core.cursor import Cursor, FileSeen, Identity
 from ..messages import Unreadable
 from ..run_configs import find_run_config
 
 SIBLINGS_MAX = 32
+
+_IsNoCopy = Callable[[FileSeen, int], bool]
 
 
 class LocalFile:
@@ -110,31 +112,49 @@ class LocalFollower:
         return compare(descriptor, os.fstat(descriptor), cursor, self._remote(path))
 
     def remainder(
-        self, path: str, cursor: Cursor, alias: str | None, others: Sequence[Cursor]
+        self,
+        path: str,
+        cursor: Cursor,
+        alias: str | None,
+        others: Sequence[Cursor],
+        foreign: Callable[[Identity], bool],
     ) -> LocalFile | None:
         """
         The file that *cursor* was in, now that *path* is another one, or none.
 
         Found by the descriptor that was kept, under *alias*, or as a sibling: what
         rename rotation and copytruncate leave beside the file, gzipped or not. What
-        holds more of what was read at one of the *others* is a copy of that one.
+        holds more of what was read at one of the *others* is a copy of that one; what
+        is *foreign* is another run's.
         """
+
+        def is_no_copy(seen: FileSeen, descriptor: int) -> bool:
+            # With nothing evaluated yet, any file begins with all that was.
+            return (
+                not cursor.offset
+                or foreign(seen.stat.identity)
+                or any(
+                    each.offset > cursor.offset and begins_with(descriptor, seen.stat.size, each)
+                    for each in others
+                )
+            )
+
         for kept in (self._left.get(path), self._kept.get(path)):
             if kept is None:
                 continue
-            if found := self._continues(path, kept, cursor, others, kept=True):
+            if found := self._continues(path, kept, cursor, is_no_copy, kept=True):
                 return found
         candidates = _siblings(path, cursor)
         if alias is not None:
             candidates = [alias, *candidates, *_siblings(alias, cursor)]
         for candidate in dict.fromkeys(candidates):
             with contextlib.suppress(OSError):
-                if found := self._candidate(path, candidate, cursor, others):
+                if found := self._candidate(path, candidate, cursor, is_no_copy):
                     return found
         return None
 
     def _candidate(
-        self, path: str, candidate: str, cursor: Cursor, others: Sequence[Cursor]
+        self, path: str, candidate: str, cursor: Cursor, is_no_copy: _IsNoCopy
     ) -> LocalFile | None:
         packed = candidate.endswith(".gz")
         descriptor = unzipped(candidate, cursor) if packed else os.open(candidate, OPEN_FLAGS)
@@ -142,7 +162,7 @@ class LocalFollower:
             return None
         found = None
         try:
-            found = self._continues(path, descriptor, cursor, others, kept=packed)
+            found = self._continues(path, descriptor, cursor, is_no_copy, kept=packed)
         finally:  # It may raise, and then nobody else would close it.
             if found is None:
                 os.close(descriptor)
@@ -179,7 +199,7 @@ class LocalFollower:
         return cursor
 
     def _continues(
-        self, path: str, descriptor: int, cursor: Cursor, others: Sequence[Cursor], *, kept: bool
+        self, path: str, descriptor: int, cursor: Cursor, is_no_copy: _IsNoCopy, *, kept: bool
     ) -> LocalFile | None:
         info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode) or info.st_size < cursor.offset:
@@ -187,14 +207,7 @@ class LocalFollower:
         seen = self._compare(path, descriptor, cursor)
         if not (seen.received_same or seen.offset_same):
             return None
-        # With nothing evaluated yet, any file begins with all that was: only identity tells.
-        if seen.stat.identity != cursor.identity and (
-            not cursor.offset
-            or any(
-                each.offset > cursor.offset and begins_with(descriptor, info.st_size, each)
-                for each in others
-            )
-        ):
+        if seen.stat.identity != cursor.identity and is_no_copy(seen, descriptor):
             return None
         return LocalFile(descriptor, seen, kept=kept)
 

@@ -17,7 +17,7 @@ import msgspec
 
 from tailwatch.checks import CHECKS
 from tailwatch.core.check import RunConfig
-from tailwatch.core.cursor import MARKER_BYTES, Cursor, FileSeen, FileStat
+from tailwatch.core.cursor import MARKER_BYTES, Cursor, FileSeen, FileStat, Identity
 from tailwatch.core.notices import Notice
 from tailwatch.core.outbox import Outcome
 from tailwatch.dispatch import Dispatch
@@ -168,7 +168,12 @@ class _Follower:
         return _Open(self.world, self.world.files[path], cursor)
 
     def remainder(
-        self, path: str, cursor: Cursor, alias: str | None, others: Sequence[Cursor]
+        self,
+        path: str,
+        cursor: Cursor,
+        alias: str | None,
+        others: Sequence[Cursor],
+        foreign: Callable[[Identity], bool],
     ) -> None:
         return None
 
