@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from .core.check import Check
+from .core.cursor import Cursor
 from .core.field_rules import FieldRules
 from .core.fields import FieldMap
+from .core.lines import LineBuffer
 from .core.names import escape
 from .core.reader import RunReader
 from .core.trail import Trail
@@ -17,7 +19,7 @@ from .core.trainer_state import beside, is_state
 from .messages import SIZE_UNKNOWN, FoundFile, RunRecord
 from .ports import Follower, Log, Scanner
 from .reading import Reading, Take
-from .tracked import Tracked
+from .tracked import Previous, Tracked
 
 TURN_BYTES = 4 * 1024 * 1024
 MOVED_S = 30.0
@@ -73,19 +75,14 @@ class Files:
     ) -> None:
         """Take up the files of an earlier process; *ended*: names that are taken."""
         self._reading.names.update(ended)
-        files, inodes = self._reading.files, self._reading.inodes
         for record in records:
             tracked = Tracked.from_record(record, self.checks, self._fields(record))
             tracked.read_at_s = monotonic_s - max(0.0, now_s - tracked.last_seen_s)
             for each in tracked.previous:
                 each.quiet_s = monotonic_s
-            files[tracked.path] = tracked
+            self._reading.files[tracked.path] = tracked
             self._reading.names.add(record.name)
-            inodes[tracked.cursor.identity[:2]] = tracked
-        # An inode number that a run had once may be another's now.
-        for tracked in files.values():
-            for cursor in (*(each.cursor for each in tracked.previous), *tracked.past):
-                inodes.setdefault(cursor.identity[:2], tracked)
+            self._reading.owners.note_all(tracked)
 
     def all(self) -> Iterable[Tracked]:
         """Every followed file."""
@@ -108,7 +105,7 @@ class Files:
             tracked = self._reading.files.get(found.path) or self._discover(
                 found, now_s, monotonic_s
             )
-            self._reading.inodes.setdefault(found.inode, tracked)
+            self._reading.owners.note(found.inode, tracked)
             if initial and tracked.path == found.path:
                 _was_there(tracked, found)
             follows_on = tracked.gone or tracked.left or tracked.previous
@@ -119,6 +116,8 @@ class Files:
         for path, tracked in self._reading.files.items():
             if path not in seen and tracked.root not in missing and not tracked.given_up:
                 self._reading.hinted[path] = None
+            if tracked.aliases and not missing:
+                tracked.aliases = {k: v for k, v in tracked.aliases.items() if v in seen}
         self._end_old(monotonic_s)
         self.known_roots |= set(self.scanner.roots()) - missing
         self.swept = True
@@ -134,9 +133,7 @@ class Files:
         if not over:
             return
         ended = [reading.files.pop(path) for path in over]
-        still = {id(tracked) for tracked in reading.files.values()}
-        # Once for all of them: a whole tree may end at the same time.
-        reading.inodes = {k: v for k, v in reading.inodes.items() if id(v) in still}
+        reading.owners.forget(ended)
         for tracked in ended:
             self.follower.release(tracked.path)
             self.ended(tracked)
@@ -156,7 +153,7 @@ class Files:
             tracked.history_end = found.size
             _was_there(tracked, found)
         self._reading.files[found.path] = tracked
-        self._reading.inodes[found.inode] = tracked
+        self._reading.owners.note(found.inode, tracked)
         return tracked
 
     def _return(
@@ -166,7 +163,8 @@ class Files:
         tracked = Tracked.from_record(record, self.checks, self._fields(record))
         tracked.last_seen_s, tracked.read_at_s = now_s, monotonic_s
         tracked.given_up, tracked.gone_s = False, None
-        self._reading.files[found.path] = self._reading.inodes[found.inode] = tracked
+        self._reading.files[found.path] = tracked
+        self._reading.owners.note_all(tracked)
         return tracked
 
     def _fields(self, record: RunRecord) -> FieldMap:
@@ -174,37 +172,34 @@ class Files:
 
     def _owner(self, found: FoundFile, monotonic_s: float) -> Tracked | None:
         """The run that this file is of already, under another name: a link, or moved."""
-        owner = self._reading.inodes.get(found.inode)
-        if owner is None or owner.path == found.path:
-            return self._linked(found)
-        inode = self.follower.inode(owner.path)
+        owned = self._reading.owners.owner(found)
+        if owned is None:
+            return None
+        owner, cursor = owned
         empty_s = None if owner.gone_s is None else monotonic_s - owner.gone_s
-        current = found.inode == owner.cursor.identity[:2]
-        away = current and inode is None and empty_s is not None and empty_s >= MOVED_S
-        if away and self._goes_on(owner, found, monotonic_s):
-            return self._adopt(owner, found)
-        # An inode number is used again after a delete: only a file that goes on is the same.
-        if inode != found.inode and not self._goes_on(owner, found, monotonic_s):
-            return self._linked(found)
+        if cursor is owner.cursor and empty_s is not None and empty_s >= MOVED_S:
+            if self.follower.inode(owner.path) is None:
+                return self._adopt(owner, found)
+        elif cursor is not None and found.size > cursor.received:
+            self._recall(owner, cursor, found, monotonic_s)
         owner.also_at(found.inode, found.path)
         return owner
 
-    def _linked(self, found: FoundFile) -> Tracked | None:
-        """The run that this file is of by another of its names, though we do not know it yet."""
-        if found.links > 1:
-            for tracked in self._reading.files.values():
-                if self.follower.inode(tracked.path) == found.inode:
-                    tracked.also_at(found.inode, found.path)
-                    return tracked
-        return None
-
-    def _goes_on(self, owner: Tracked, found: FoundFile, monotonic_s: float) -> bool:
-        for cursor in (owner.cursor, *(each.cursor for each in owner.previous), *owner.past):
-            if cursor.identity[:2] == found.inode and self.follower.is_same(found.path, cursor):
-                if found.size > cursor.received:
-                    owner.recall(cursor, monotonic_s)
-                return True
-        return False
+    def _recall(
+        self, owner: Tracked, cursor: Cursor, found: FoundFile, monotonic_s: float
+    ) -> None:
+        """A file that was done with holds more: read what did not come from a copy of it."""
+        if all(each is not cursor for each in owner.past):
+            return
+        owner.forget(cursor)
+        others = owner.others(cursor)
+        cursor = self.follower.pass_known(found.path, cursor, others, owner.path)
+        if found.size > cursor.offset:
+            lines = LineBuffer(offset=cursor.offset)
+            cursor.rewind()
+            owner.previous.append(Previous(cursor, lines, monotonic_s))
+        else:
+            owner.done_with(cursor)
 
     def _adopt(self, owner: Tracked, found: FoundFile) -> Tracked:
         """The run's file has moved for good: follow it under its new path."""

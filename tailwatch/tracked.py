@@ -19,7 +19,8 @@ PAGE_INTERVAL_S = 3600.0
 """At most one page for a run and category in this time, unless a new era began."""
 REST_S = 600.0
 REST_GAPS = 10
-ALIASES_MAX = 64
+ALIASES_MAX = 256
+PAST_MAX = 16
 
 
 class Paged(NamedTuple):
@@ -108,18 +109,33 @@ class Tracked:
         """Another path of the file that *cursor* is in."""
         return self.aliases.get(cursor.identity[:2])
 
+    def others(self, cursor: Cursor) -> list[Cursor]:
+        """Where we were in the other files of the run."""
+        known = (self.cursor, *(each.cursor for each in self.previous), *self.past)
+        return [each for each in known if each is not cursor]
+
     def also_at(self, inode: tuple[int, int], path: str) -> None:
         """One of its files was seen under another path."""
         if len(self.aliases) >= ALIASES_MAX:
             self.aliases.clear()
         self.aliases[inode] = path
 
-    def recall(self, cursor: Cursor, monotonic_s: float) -> None:
-        """A file that was done with is there and has grown: look at it again."""
-        if cursor in self.past:
-            self.past.remove(cursor)
-            cursor.rewind()
-            self.previous.append(Previous(cursor, LineBuffer(offset=cursor.offset), monotonic_s))
+    def done_with(self, cursor: Cursor) -> None:
+        """Nothing more is expected of a file; only its place is kept, to know it again."""
+        if not cursor.offset:
+            return
+        self.past.append(cursor)
+        # First those go that were not seen under another name.
+        away = [each for each in self.past if self.alias(each) is None]
+        if len(away) > PAST_MAX:
+            self.forget(away[0])
+        elif len(self.past) > ALIASES_MAX:
+            self.forget(self.past[0])
+
+    def forget(self, cursor: Cursor) -> None:
+        """The file of *cursor*, which is not the present one, is no longer ours."""
+        self.previous = [each for each in self.previous if each.cursor is not cursor]
+        self.past = [each for each in self.past if each is not cursor]
 
     def arrived(self, now_s: float, monotonic_s: float) -> None:
         """Bytes came: note the time, and the silence before them."""

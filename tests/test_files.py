@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,7 +12,7 @@ import pytest
 
 from tailwatch.checks import CHECKS
 from tailwatch.core.check import Check, RunConfig
-from tailwatch.core.cursor import Cursor
+from tailwatch.core.cursor import Cursor, Identity
 from tailwatch.core.field_rules import FieldRules
 from tailwatch.core.findings import Hold, Severity, Transition
 from tailwatch.core.globs import PathFilter
@@ -45,11 +46,23 @@ class FakeFollower:
             raise refusal
         return refusal or self._real.open(path, cursor)
 
-    def remainder(self, path: str, cursor: Cursor, alias: str | None) -> OpenFile | None:
-        return self._real.remainder(path, cursor, alias)
+    def remainder(
+        self,
+        path: str,
+        cursor: Cursor,
+        alias: str | None,
+        others: Sequence[Cursor],
+        foreign: Callable[[Identity], bool],
+    ) -> OpenFile | None:
+        return self._real.remainder(path, cursor, alias, others, foreign)
 
     def is_same(self, path: str, cursor: Cursor) -> bool:
         return self._real.is_same(path, cursor)
+
+    def pass_known(
+        self, path: str, cursor: Cursor, others: Sequence[Cursor], beside: str
+    ) -> Cursor:
+        return self._real.pass_known(path, cursor, others, beside)
 
     def inode(self, path: str) -> tuple[int, int] | None:
         return self._real.inode(path)

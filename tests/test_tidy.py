@@ -35,6 +35,7 @@ ENGINE_SIDE = {
     "messages",
     "pump",
     "reading",
+    "owners",
     "errors",
     "tracked",
     "files",
@@ -52,6 +53,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "files": ENGINE_SIDE,
     "pump": ENGINE_SIDE,
     "reading": ENGINE_SIDE,
+    "owners": ENGINE_SIDE,
     "dispatch": ENGINE_SIDE,
     "shown": ENGINE_SIDE,
     "engine": ENGINE_SIDE,
@@ -60,6 +62,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "schema": set(),
     "run_configs": {"core"},
     "saves": {"core", "messages"},
+    "content": {"core"},
     "shell": {
         "core",
         "ports",
@@ -70,6 +73,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "schema",
         "run_configs",
         "saves",
+        "content",
         "",
     },
 }

@@ -140,7 +140,11 @@ class RunReader:
 
     def rewind(self) -> None:
         """Forget the torn line: it will be fed again, from `offset`."""
-        self._lines = LineBuffer(offset=self.offset)
+        self.go_to(self.offset)
+
+    def go_to(self, offset: int) -> None:
+        """What is fed next stands at *offset*, after a whole line."""
+        self._lines = LineBuffer(offset=offset)
 
     def source_restarted(self) -> LineBuffer:
         """

@@ -194,6 +194,15 @@ class Machine:
                     found.update(watched.check.ids)
         return found
 
+    def reads(self, path: Path) -> bool:
+        """Whether the run that has this path is in the file that is there now."""
+        assert self.engine is not None
+        file = path.stat()
+        return any(
+            (tracked.path, tracked.cursor.identity[:2]) == (str(path), (file.st_dev, file.st_ino))
+            for tracked in self.engine._files.all()
+        )
+
     def check(self) -> None:
         """Each row that was written was evaluated, once."""
         self.settle()

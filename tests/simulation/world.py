@@ -17,7 +17,7 @@ import msgspec
 
 from tailwatch.checks import CHECKS
 from tailwatch.core.check import RunConfig
-from tailwatch.core.cursor import MARKER_BYTES, Cursor, FileSeen, FileStat
+from tailwatch.core.cursor import MARKER_BYTES, Cursor, FileSeen, FileStat, Identity
 from tailwatch.core.notices import Notice
 from tailwatch.core.outbox import Outcome
 from tailwatch.dispatch import Dispatch
@@ -167,11 +167,23 @@ class _Follower:
             return Unreadable("not there", gone=True)
         return _Open(self.world, self.world.files[path], cursor)
 
-    def remainder(self, path: str, cursor: Cursor, alias: str | None) -> None:
+    def remainder(
+        self,
+        path: str,
+        cursor: Cursor,
+        alias: str | None,
+        others: Sequence[Cursor],
+        foreign: Callable[[Identity], bool],
+    ) -> None:
         return None
 
     def is_same(self, path: str, cursor: Cursor) -> bool:
         return False
+
+    def pass_known(
+        self, path: str, cursor: Cursor, others: Sequence[Cursor], beside: str
+    ) -> Cursor:
+        return cursor
 
     def inode(self, path: str) -> tuple[int, int] | None:
         file = self.world.files.get(path)
