@@ -18,10 +18,10 @@ from .core.names import escape
 from .core.notices import Notice, utc
 from .core.outbox import Outcome
 from .dispatch import Dispatch
-from .engine import Engine, Options, World
+from .engine import Engine, Options
 from .errors import ConfigError
 from .messages import ReceiverPolicy, Stop
-from .ports import Log
+from .ports import Log, World
 from .receivers import RENDERERS
 from .shell.clock import SystemClock
 from .shell.courier import HttpCourier
@@ -111,6 +111,7 @@ class Daemon:
                 sweep_interval_s=settings.sweep_interval_s,
                 backfill_page_max_age_s=settings.backfill_page_max_age_s,
                 run_retention_s=settings.run_retention_s,
+                runs_max=settings.max_exported_runs,
                 run_pattern=settings.run_pattern,
             )
             dispatch = self._dispatch(settings, stack)

@@ -12,8 +12,8 @@ from .core.findings import Transition
 from .dispatch import Dispatch
 from .errors import StateWriteError
 from .files import Files
-from .messages import Commit, FindingRecord, Settled
-from .ports import Clock, Follower, Inbox, Log, Publisher, Scanner, Store, Watcher
+from .messages import Commit, FindingRecord, RunRecord, Settled
+from .ports import World
 from .shown import Shown
 from .tracked import Tracked
 
@@ -29,21 +29,8 @@ class Options:
     sweep_interval_s: float = 10.0
     backfill_page_max_age_s: float = 3600.0
     run_retention_s: float = 86400.0
+    runs_max: int = 500
     run_pattern: re.Pattern[str] | None = None
-
-
-@dataclass(slots=True)
-class World:
-    """Everything outside that the engine works with."""
-
-    inbox: Inbox
-    scanner: Scanner
-    follower: Follower
-    watcher: Watcher
-    store: Store
-    publisher: Publisher
-    clock: Clock
-    log: Log
 
 
 class Engine:
@@ -69,14 +56,16 @@ class Engine:
             restarted=self._restarted,
             moved=self._moved,
             ended=self._ended,
-            recall=world.store.recall,
+            recall=self._recall,
+            named=self._named,
             old_s=options.backfill_page_max_age_s,
             keep_s=options.run_retention_s,
             run_pattern=options.run_pattern,
         )
         self._commit = Commit()
         self._changed: dict[str, Tracked] = {}
-        self._shown = Shown(world.publisher)
+        self._over: list[Tracked] = []
+        self._shown = Shown(world.publisher, options.run_retention_s, options.runs_max)
         self._watcher_counts: dict[str, int] = {}
         self._sweep_due_s = 0.0
         self._store_retry_s: float | None = None
@@ -175,6 +164,7 @@ class Engine:
             self._shown.totals[name,] += now - self._watcher_counts.get(name, 0)
             self._watcher_counts[name] = now
         done_s = world.clock.monotonic()
+        self._shown.expire(monotonic_s)
         self._sweep_due_s = done_s + self._options.sweep_interval_s
         self._shown.took("sweep", done_s - monotonic_s)
 
@@ -187,15 +177,24 @@ class Engine:
         if tracked.name is None:
             return
         self._commit.moved.append((old, tracked.path))
-        self._commit.runs.pop(old, None)
+        for records in (self._commit.runs, self._commit.ended):
+            records.pop(old, None)
         self._changed.pop(old, None)
         self._changed[tracked.path] = tracked
 
     def _ended(self, tracked: Tracked) -> None:
         if tracked.name is not None:
             self._changed.pop(tracked.path, None)
-            self._commit.ended.append(tracked.record(small=True))
-            self._shown.forget(tracked.name)
+            self._commit.runs.pop(tracked.path, None)
+            self._commit.ended[tracked.path] = tracked.record()
+            self._over.append(tracked)
+
+    def _recall(self, path: str) -> RunRecord | None:
+        return self._commit.ended.get(path) or self._world.store.recall(path)
+
+    def _named(self, name: str) -> bool:
+        ending = any(record.name == name for record in self._commit.ended.values())
+        return ending or self._world.store.named(name)
 
     def _take(self, tracked: Tracked, transitions: list[Transition], now_s: float) -> None:
         """What a read or a rest gave: count it, and see who is to be told."""
@@ -262,6 +261,9 @@ class Engine:
         kept = bool(self._commit)
         if kept and not self._write(monotonic_s):
             return
+        for tracked in self._over:
+            self._shown.end(tracked, monotonic_s)
+        self._over = []
         files = self._files.all() if everything else self._changed.values()
         self._shown.look(files, self._changed)
         self._changed = {}
@@ -274,7 +276,7 @@ class Engine:
         self._commit.meta["totals"] = [[list(k), v] for k, v in self._shown.totals.items()]
         began_s = clock.monotonic()
         try:
-            self._world.store.commit(self._commit)
+            dropped = self._world.store.commit(self._commit)
         except StateWriteError as error:
             self._shown.totals["state_errors",] += 1
             if self._store_retry_s is None:
@@ -282,6 +284,7 @@ class Engine:
             self._store_retry_s = monotonic_s + STORE_RETRY_S
             self._publish()  # The runs as last kept; only the count of errors is new.
             return False
+        self._shown.totals["ended_runs_dropped", "record"] += dropped
         self._shown.took("commit", clock.monotonic() - began_s)
         self._commit = Commit()
         if self._store_retry_s is not None:

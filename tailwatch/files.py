@@ -18,6 +18,9 @@ from .tracked import Tracked
 TURN_BYTES = 4 * 1024 * 1024
 MOVED_S = 30.0
 """A run whose path has been empty for this long, and its file elsewhere, has moved."""
+ENDS_S = 60.0
+"""A run whose file has been gone for this long has ended: it is kept on disk alone."""
+ENDED_INODES_MAX = 1000
 
 
 @dataclass(slots=True)
@@ -31,9 +34,11 @@ class Files:
         take: Called with what a read gave: the file, its transitions, Unix seconds.
         restarted: Called with the reason when a file is read again from byte 0.
         moved: Called with a run whose file has moved, and its old path.
-        ended: Called with a run whose file has been gone for longer than *keep_s*.
-        recall: Gives the record of a run that ended long ago in a path.
+        ended: Called with a run whose file has been gone for longer than `ENDS_S`.
+        recall: Gives the record of a run that ended in a path.
+        named: Whether an ended run has this name.
         old_s: A file that appears with an older last change (seconds) is history.
+        keep_s: Runs that ended are taken up after a restart if their last row is not older.
         run_pattern: See `core.names.run_name`.
     """
 
@@ -46,6 +51,7 @@ class Files:
     moved: Callable[[Tracked, str], None]
     ended: Callable[[Tracked], None]
     recall: Callable[[str], RunRecord | None]
+    named: Callable[[str], bool]
     old_s: float
     keep_s: float
     run_pattern: re.Pattern[str] | None
@@ -53,10 +59,11 @@ class Files:
     fields: FieldMap = field(default_factory=FieldMap)
     swept: bool = False
     _reading: Reading = field(init=False)
+    _ended: dict[tuple[int, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._reading = Reading(
-            self.follower, self.log, self.take, self.restarted, self.run_pattern
+            self.follower, self.log, self.take, self.restarted, self.run_pattern, self.named
         )
 
     def restore(
@@ -64,12 +71,13 @@ class Files:
         records: Iterable[RunRecord],
         now_s: float,
         monotonic_s: float,
-        ended: Iterable[str] = (),
+        ended: Iterable[RunRecord] = (),
     ) -> None:
-        """Take up the files of an earlier process; *ended*: names that are taken."""
-        self._reading.names.update(ended)
+        """Take up the files of an earlier process; *ended*: whose file was gone by then."""
         files, inodes = self._reading.files, self._reading.inodes
-        for record in records:
+        # What ended lately is still shown: it ends once more, since its file is still gone.
+        lately = (r for r in ended if now_s - r.state["last_seen_s"] <= self.keep_s)
+        for record in (*records, *lately):
             tracked = Tracked.from_record(record, self.checks, self.fields)
             tracked.read_at_s = monotonic_s - max(0.0, now_s - tracked.last_seen_s)
             for each in tracked.previous:
@@ -79,7 +87,7 @@ class Files:
             inodes[tracked.cursor.identity[:2]] = tracked
         # An inode number that a run had once may be another's now.
         for tracked in files.values():
-            for cursor in (*(each.cursor for each in tracked.previous), *tracked.past):
+            for cursor in tracked.cursors():
                 inodes.setdefault(cursor.identity[:2], tracked)
 
     def all(self) -> Iterable[Tracked]:
@@ -97,6 +105,8 @@ class Files:
     def sweep(self, now_s: float, monotonic_s: float) -> None:
         """Look at every file there is: what no event told of is found here."""
         initial, seen = not self.swept, set()
+        inodes: set[tuple[int, int]] = set()
+        there: set[int] = set()
         # Known paths first: a file that is new under one name may be old under another.
         for found in sorted(self.scanner.sweep(), key=lambda f: f.path not in self._reading.files):
             seen.add(found.path)
@@ -104,6 +114,8 @@ class Files:
                 found, now_s, monotonic_s
             )
             self._reading.inodes.setdefault(found.inode, tracked)
+            inodes.add(found.inode)
+            there.add(id(tracked))
             if initial and tracked.path == found.path:
                 tracked.backlog_end = found.size
             follows_on = tracked.gone or tracked.left or tracked.previous
@@ -113,34 +125,41 @@ class Files:
         missing = self.scanner.missing()
         for path, tracked in self._reading.files.items():
             if path not in seen and tracked.root not in missing and not tracked.given_up:
+                if not missing:
+                    aliases = tracked.aliases.items()
+                    tracked.aliases = {inode: at for inode, at in aliases if at in seen}
                 self._reading.hinted[path] = None
-        self._end_old(monotonic_s)
+        self._end(there, monotonic_s)
+        self._reading.tidy(inodes)
         self.known_roots |= set(self.scanner.roots()) - missing
         self.swept = True
 
-    def _end_old(self, monotonic_s: float) -> None:
-        """Of a run whose file has been gone for long only a small record is kept, on disk."""
+    def _end(self, there: set[int], monotonic_s: float) -> None:
+        """Hold no run whose file is gone, unless another of its files (*there*) is not."""
         reading, over = self._reading, []
         for path, tracked in reading.files.items():
-            if not tracked.given_up or tracked.gone_s is None:
+            gone_s = tracked.gone_s if tracked.given_up else None
+            if gone_s is None or monotonic_s - gone_s <= ENDS_S or id(tracked) in there:
                 continue
-            if monotonic_s - tracked.gone_s > self.keep_s and path not in reading.hinted:
+            if path not in reading.hinted:
                 over.append(path)
-        if not over:
-            return
-        ended = [reading.files.pop(path) for path in over]
-        still = {id(tracked) for tracked in reading.files.values()}
-        # Once for all of them: a whole tree may end at the same time.
-        reading.inodes = {k: v for k, v in reading.inodes.items() if id(v) in still}
-        for tracked in ended:
-            self.follower.release(tracked.path)
+        for path in over:
+            tracked = reading.files.pop(path)
+            self.follower.release(path)
             self.ended(tracked)
+            if tracked.name is not None:
+                reading.names.discard(tracked.name)
+                self._ended.update((c.identity[:2], path) for c in tracked.cursors())
+        while len(self._ended) > ENDED_INODES_MAX:
+            del self._ended[next(iter(self._ended))]
 
     def _discover(self, found: FoundFile, now_s: float, monotonic_s: float) -> Tracked:
         if owner := self._owner(found, monotonic_s):
             return owner
         if record := self.recall(found.path):
             return self._return(record, found, now_s, monotonic_s)
+        if owner := self._ended_elsewhere(found, monotonic_s):
+            return owner
         reader = RunReader(self.checks, fields=self.fields)
         tracked = Tracked(found.path, found.root, reader, mtime_s=found.mtime_s)
         tracked.last_seen_s, tracked.read_at_s = now_s, monotonic_s
@@ -156,12 +175,27 @@ class Files:
     def _return(
         self, record: RunRecord, found: FoundFile, now_s: float, monotonic_s: float
     ) -> Tracked:
-        """A run that ended long ago is there again: its counts go on."""
+        """A run that ended is there again: its counts go on."""
         tracked = Tracked.from_record(record, self.checks, self.fields)
         tracked.last_seen_s, tracked.read_at_s = now_s, monotonic_s
         tracked.given_up, tracked.gone_s = False, None
         self._reading.files[found.path] = self._reading.inodes[found.inode] = tracked
+        self._reading.names.add(record.name)
         return tracked
+
+    def _ended_elsewhere(self, found: FoundFile, monotonic_s: float) -> Tracked | None:
+        """The run that ended when this file was moved away, now that it is back elsewhere."""
+        path = self._ended.get(found.inode)
+        record = self.recall(path) if path and path not in self._reading.files else None
+        if not path or not record:
+            return None
+        tracked = Tracked.from_record(record, self.checks, self.fields)
+        if not self._goes_on(tracked, found, monotonic_s):
+            return None
+        tracked.gone_s = tracked.read_at_s = monotonic_s - MOVED_S
+        self._reading.files[path] = self._reading.inodes[found.inode] = tracked
+        self._reading.names.add(record.name)
+        return self._owner(found, monotonic_s)
 
     def _owner(self, found: FoundFile, monotonic_s: float) -> Tracked | None:
         """The run that this file is of already, under another name: a link, or moved."""
@@ -190,7 +224,7 @@ class Files:
         return None
 
     def _goes_on(self, owner: Tracked, found: FoundFile, monotonic_s: float) -> bool:
-        for cursor in (owner.cursor, *(each.cursor for each in owner.previous), *owner.past):
+        for cursor in owner.cursors():
             if cursor.identity[:2] == found.inode and self.follower.is_same(found.path, cursor):
                 if found.size > cursor.received:
                     owner.recall(cursor, monotonic_s)

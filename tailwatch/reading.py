@@ -33,10 +33,11 @@ class Reading:
         take: Called with what a read gave: the file, its transitions, Unix seconds.
         restarted: Called with the reason when a file is read again from byte 0.
         run_pattern: See `core.names.run_name`.
+        named: Whether an ended run has this name.
 
     Attributes:
         files: By path.
-        names: Of all runs.
+        names: Of all runs in *files*.
         inodes: Which run has which file, by device and inode: hard links and moves are
             not new runs.
         hinted: Paths that may have changed, in the order in which that was said.
@@ -48,12 +49,25 @@ class Reading:
     take: Take
     restarted: Callable[[str], None]
     run_pattern: re.Pattern[str] | None
+    named: Callable[[str], bool]
     files: dict[str, Tracked] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     inodes: dict[tuple[int, int], Tracked] = field(default_factory=dict)
     hinted: dict[str, None] = field(default_factory=dict)
     behind: dict[str, None] = field(default_factory=dict)
     _config_looks: dict[str, float] = field(default_factory=dict)
+
+    def tidy(self, there: set[tuple[int, int]]) -> None:
+        """Forget what is of no file that is followed, nor of an inode that is *there*."""
+        files, looks = self.files, self._config_looks
+        self._config_looks = {path: look_s for path, look_s in looks.items() if path in files}
+        known = {id(tracked) for tracked in files.values()}
+        self.inodes = {
+            inode: tracked
+            for inode, tracked in self.inodes.items()
+            if id(tracked) in known
+            and (inode in there or any(c.identity[:2] == inode for c in tracked.cursors()))
+        }
 
     def quiet_config(self, tracked: Tracked, monotonic_s: float) -> None:
         """Look for the configuration of a run that has gone quiet, whenever that was done."""
@@ -184,9 +198,12 @@ class Reading:
 
     def _name(self, tracked: Tracked) -> None:
         name = run_name(tracked.path, tracked.root, self.run_pattern)
-        tracked.name = distinct_name(name, tracked.path, tracked.root, self.names)
+        tracked.name = distinct_name(name, tracked.path, tracked.root, self._is_taken)
         self.names.add(tracked.name)
         self.log.info("run_found", run=tracked.name, file=escape(tracked.path))
+
+    def _is_taken(self, name: str) -> bool:
+        return name in self.names or self.named(name)
 
     def configure(self, tracked: Tracked, monotonic_s: float) -> None:
         """Look for the run's configuration, if that was not done just now."""

@@ -14,14 +14,21 @@ class Shown:
     """
     Gathers what changes during turns; publishes it as one snapshot after a commit.
 
+    Args:
+        publisher: Where the snapshots go.
+        retention_s: For how long a run that has ended is shown.
+        ended_max: At most so many of them; the newest.
+
     Attributes:
         totals: Counters, by name and label values. They outlive the process.
         gauges: Counts and seconds of this process, and the watch modes.
     """
 
-    def __init__(self, publisher: Publisher) -> None:
+    def __init__(self, publisher: Publisher, retention_s: float, ended_max: int) -> None:
         self._publisher = publisher
+        self._retention_s, self._ended_max = retention_s, ended_max
         self._views: dict[str, RunView] = {}
+        self._ended: dict[str, float] = {}
         self.totals: Counter[tuple[str, ...]] = Counter()
         self.gauges: dict[tuple[str, ...], float] = {}
 
@@ -40,15 +47,28 @@ class Shown:
         for tracked in files:
             if tracked.name is None:
                 continue
+            self._ended.pop(tracked.name, None)
             state = "ended" if tracked.gone else "quiet" if tracked.at_rest else "active"
             old = self._views.get(tracked.name)
             same = old and (old.state, old.lag_bytes) == (state, tracked.lag_bytes)
             if not same or tracked.path in changed:
                 self._views[tracked.name] = tracked.view(state)
 
-    def forget(self, run: str) -> None:
-        """Show a run no longer."""
-        self._views.pop(run, None)
+    def end(self, tracked: Tracked, monotonic_s: float) -> None:
+        """A run that is held no longer: its last view is all that is left to show."""
+        assert tracked.name is not None
+        self._views[tracked.name] = tracked.view("ended")
+        self._ended[tracked.name] = monotonic_s
+
+    def expire(self, monotonic_s: float) -> None:
+        """Show no longer what ended long ago, nor the oldest of too many."""
+        while self._ended:
+            name, ended_s = next(iter(self._ended.items()))
+            if monotonic_s - ended_s <= self._retention_s:
+                if len(self._ended) <= self._ended_max:
+                    break
+                self.totals["ended_runs_dropped", "view"] += 1
+            del self._ended[name], self._views[name]
 
     def publish(self, *, ready: bool, pending: int, oldest_s: float | None) -> None:
         """Replace the snapshot that others read."""

@@ -104,6 +104,10 @@ class Tracked:
         """Whether nothing is at the path."""
         return self.gone_s is not None
 
+    def cursors(self) -> list[Cursor]:
+        """Where we are in its file, and were in those that it was before."""
+        return [self.cursor, *(each.cursor for each in self.previous), *self.past]
+
     def alias(self, cursor: Cursor) -> str | None:
         """Another path of the file that *cursor* is in."""
         return self.aliases.get(cursor.identity[:2])
@@ -191,11 +195,11 @@ class Tracked:
         self.history_told = True
         return True
 
-    def record(self, *, small: bool = False) -> RunRecord:
-        """What to keep of it; *small*: but for what reading the file again would give."""
+    def record(self) -> RunRecord:
+        """What to keep of it."""
         assert self.name is not None
         state: dict[str, Any] = {
-            "reader": None if small else self.reader.to_state(),
+            "reader": self.reader.to_state(),
             "cursor": self.cursor.to_state(),
             "tallies": self.tallies,
             "paged": self.paged,

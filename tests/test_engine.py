@@ -384,26 +384,85 @@ def test_two_runs_of_one_name_are_told_apart(world: SimWorld, process: Process) 
     assert names == set(world.published[-1].runs)
 
 
-def test_a_run_that_ended_long_ago_is_a_small_record(world: SimWorld, process: Process) -> None:
-    """A day after its file is gone a run is neither shown nor held; its counts are kept."""
+def test_a_run_that_ended_is_shown_and_not_held(world: SimWorld, process: Process) -> None:
+    """Minutes after its file is gone a run is on disk and shown; after a day on disk alone."""
     world.write(FILE, rows(1, 5) + rows(6, 6, "NaN"))
     process.turn(FILE)
-    whole = len(world.stored[FILE])
     del world.files[FILE]
-    process.settle(5)
+    process.settle(15, seconds=10)
+    minutes_later = world.published[-1].runs["a/m"]
+
+    assert list(process.engine._files.all()) == []
+    assert (world.stored, list(world.ended)) == ({}, [FILE])
+    assert (minutes_later.state, minutes_later.tallies["nan_loss"].total) == ("ended", 1)
+
+    process = Process(world)
+    process.settle(15, seconds=10)
+
+    assert world.published[-1].runs["a/m"].tallies["nan_loss"].total == 1
+
     process.turn(seconds=100_000)
     process.turn(seconds=20)
 
     assert dict(world.published[-1].runs) == {}
-    assert world.stored == {}
-    assert len(world.ended[FILE]) < whole / 2
 
     world.write(FILE, rows(1, 5, 3.0) + rows(6, 6, "NaN"))
     process.turn(FILE)
     process.settle(3)
     view = world.published[-1].runs["a/m"]
 
-    assert (view.rows, view.tallies["nan_loss"].total) == (6, 2)
+    assert (view.rows, view.segment, view.tallies["nan_loss"].total) == (12, 2, 2)
+    assert len(told(world)) == 2
+
+
+def test_what_ended_long_before_the_start_is_not_shown(world: SimWorld, process: Process) -> None:
+    """A restart does not bring back the runs whose retention is over."""
+    world.write(FILE, rows(1, 5))
+    process.turn(FILE)
+    del world.files[FILE]
+    process.settle(15, seconds=10)
+    world.now_s += 100_000
+    process = Process(world)
+    process.settle(2)
+
+    assert dict(world.published[-1].runs) == {}
+    assert list(world.ended) == [FILE]
+
+
+def test_a_run_that_ends_while_nothing_can_be_kept(world: SimWorld, process: Process) -> None:
+    """With the disk full a run ends later, and its file may come back before that."""
+    world.write(FILE, rows(1, 5) + rows(6, 6, "NaN"))
+    process.turn(FILE)
+    away = world.files.pop(FILE)
+    process.settle(3, seconds=10)
+    world.disk_full = True
+    process.settle(15, seconds=10)
+    shown = world.published[-1].runs["a/m"]
+    world.files[FILE] = away
+    world.write(FILE, rows(7, 8))
+    process.turn(FILE, seconds=2)
+    world.write("/runs/a/m.json", rows(1, 1))
+    process.turn("/runs/a/m.json", seconds=2)
+    world.disk_full = False
+    process.settle(5, seconds=10)
+    runs = world.published[-1].runs
+
+    assert shown.tallies["nan_loss"].total == 1
+    assert set(runs) == {"a/m", "runs/a/m"}
+    assert (runs["a/m"].rows, runs["a/m"].tallies["nan_loss"].total) == (8, 1)
+    assert (set(world.stored), world.ended) == ({FILE, "/runs/a/m.json"}, {})
+
+
+def test_the_name_of_an_ended_run_stays_taken(world: SimWorld, process: Process) -> None:
+    """Another file that would get the name of a run that has ended gets another one."""
+    world.write(FILE, rows(1, 5))
+    process.turn(FILE)
+    del world.files[FILE]
+    process.settle(15, seconds=10)
+    world.write("/runs/a/m.json", rows(1, 1))
+    process.turn("/runs/a/m.json")
+
+    assert set(world.published[-1].runs) == {"a/m", "runs/a/m"}
 
 
 def test_the_same_file_that_comes_back_is_not_counted_again(

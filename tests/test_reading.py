@@ -33,7 +33,8 @@ def write(machine: Machine, name: str, rows: int) -> Path:
 
 def names(machine: Machine) -> list[str | None]:
     assert machine.engine is not None
-    return sorted(tracked.name or "" for tracked in machine.engine._files.all())
+    followed = {tracked.name or "" for tracked in machine.engine._files.all()}
+    return sorted(followed | {record.name for record in machine.store.load().ended})
 
 
 @pytest.mark.parametrize("down", [False, True], ids=["running", "stopped"])

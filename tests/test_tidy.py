@@ -57,6 +57,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": ENGINE_SIDE,
     "board": {"messages"},
     "packing": set(),
+    "runs_table": {"messages", "packing"},
     "schema": set(),
     "run_configs": {"core"},
     "shell": {
@@ -66,6 +67,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "errors",
         "board",
         "packing",
+        "runs_table",
         "schema",
         "run_configs",
         "",
@@ -80,7 +82,7 @@ THIRD_PARTY = {
     "yaml": {"run_configs"},
     "rich": {"shell.progress"},
     "click": {"cli", "options", "report"},
-    "sqlite3": {"shell.store", "schema"},
+    "sqlite3": {"shell.store", "runs_table", "schema"},
 }
 UNTESTED = {"__init__", "__main__", "errors", "ports", "messages"}
 """Modules without behaviour of their own."""

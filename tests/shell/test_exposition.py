@@ -55,6 +55,7 @@ PROMISED: dict[str, tuple[str, set[str]]] = {
     "tailwatch_outbox_pending": ("gauge", set()),
     "tailwatch_outbox_oldest_age_seconds": ("gauge", set()),
     "tailwatch_deliveries_total": ("counter", {"receiver", "outcome"}),
+    "tailwatch_ended_runs_dropped_total": ("counter", {"what"}),
     "tailwatch_series_dropped_total": ("counter", set()),
     "tailwatch_config_reload_success": ("gauge", set()),
     "tailwatch_build_info": ("gauge", {"version", "python"}),
