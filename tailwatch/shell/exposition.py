@@ -211,6 +211,9 @@ class SnapshotCollector(Collector):
             ("config_reload_success", "1 if the last reading of the settings worked.", reload_ok),
         ):
             yield GaugeMetricFamily(f"tailwatch_{name}", text, value=value)
+        closed = "Connections to this server that were closed early: too many, or too slow."
+        value = self._board.connections_dropped
+        yield CounterMetricFamily("tailwatch_http_connections_dropped", closed, value=value)
         text = "Series left out because there are too many runs."
         yield CounterMetricFamily("tailwatch_series_dropped", text, value=self._dropped_total)
 
