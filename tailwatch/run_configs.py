@@ -36,6 +36,8 @@ def read_run_config(path: str) -> RunConfig | None:
         text = data.decode("utf-8-sig") if len(data) <= CONFIG_BYTES_MAX else ""
         is_json = path.endswith(".json")
         config = json.loads(text) if is_json else yaml.load(text, Loader=_YAML_LOADER)
+    except MemoryError:
+        raise
     except Exception:  # PyYAML leaks KeyError, IndexError and more for a bad `!!int ''`.
         return None
     finally:

@@ -147,12 +147,8 @@ class WebServer:
             raise ConfigError(f"cannot listen on {listen}: the port is out of range") from None
         except (UnicodeError, ValueError, TypeError):
             raise ConfigError(f"cannot listen on {listen!r}: not the name of a host") from None
-        self._thread = threading.Thread(
-            target=self._server.serve_forever,
-            kwargs={"poll_interval": 0.2},
-            name="web",
-            daemon=True,
-        )
+        serve = self._server.serve_forever
+        self._thread = threading.Thread(target=serve, args=(0.2,), name="web", daemon=True)
         self._thread.start()
 
     @property
@@ -160,6 +156,10 @@ class WebServer:
         """Where it listens, HOST:PORT."""
         host, port = self._server.server_address[:2]
         return f"[{host!s}]:{port}" if ":" in str(host) else f"{host!s}:{port}"
+
+    def alive(self) -> bool:
+        """Whether it can still answer."""
+        return self._thread.is_alive()
 
     def close(self) -> None:
         """Answer no more."""
