@@ -104,6 +104,17 @@ def test_torn_line_that_was_rewritten_is_read_again(path: Path) -> None:
     assert Resume(cursor.offset, rewind=True) == decision(path, cursor)
 
 
+def test_torn_line_with_another_beginning_is_read_again(path: Path) -> None:
+    """Of a torn line that was written anew the end may look the same, as in a hole it does."""
+    whole = path.read_bytes()[:-TORN]
+    path.write_bytes(whole + b'{"loss": 1' + bytes(100))
+    cursor = read_all(path)
+    with path.open("r+b") as file:
+        file.seek(len(whole))
+        file.write(b'{"loss": 2')
+    assert Resume(cursor.offset, rewind=True) == decision(path, cursor)
+
+
 # Another content.
 
 
