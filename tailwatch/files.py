@@ -106,7 +106,6 @@ class Files:
         """Look at every file there is: what no event told of is found here."""
         initial, seen = not self.swept, set()
         inodes: set[tuple[int, int]] = set()
-        there: set[int] = set()
         # Known paths first: a file that is new under one name may be old under another.
         for found in sorted(self.scanner.sweep(), key=lambda f: f.path not in self._reading.files):
             seen.add(found.path)
@@ -115,7 +114,6 @@ class Files:
             )
             self._reading.inodes.setdefault(found.inode, tracked)
             inodes.add(found.inode)
-            there.add(id(tracked))
             if initial and tracked.path == found.path:
                 tracked.backlog_end = found.size
             follows_on = tracked.gone or tracked.left or tracked.previous
@@ -129,17 +127,17 @@ class Files:
                     aliases = tracked.aliases.items()
                     tracked.aliases = {inode: at for inode, at in aliases if at in seen}
                 self._reading.hinted[path] = None
-        self._end(there, monotonic_s)
+        self._end(monotonic_s)
         self._reading.tidy(inodes)
         self.known_roots |= set(self.scanner.roots()) - missing
         self.swept = True
 
-    def _end(self, there: set[int], monotonic_s: float) -> None:
-        """Hold no run whose file is gone, unless another of its files (*there*) is not."""
+    def _end(self, monotonic_s: float) -> None:
+        """Hold no run whose file is gone; one that has others which are there has a hint."""
         reading, over = self._reading, []
         for path, tracked in reading.files.items():
             gone_s = tracked.gone_s if tracked.given_up else None
-            if gone_s is None or monotonic_s - gone_s <= ENDS_S or id(tracked) in there:
+            if gone_s is None or monotonic_s - gone_s <= ENDS_S:
                 continue
             if path not in reading.hinted:
                 over.append(path)

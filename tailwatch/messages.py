@@ -57,8 +57,10 @@ class RunRecord:
         """What is left once it ended long ago: its counts; None if nothing was counted."""
         if not self.state["tallies"]:
             return None
-        without: dict[str, Any] = {"reader": None, "previous": [], "past": []}
-        return RunRecord(self.path, self.name, self.root, self.state | without)
+        # Its eras are counted from 1 again: what was told in one of them is told in none now.
+        paged = {what: (at, -1, stands) for what, (at, _, stands) in self.state["paged"].items()}
+        small = {"reader": None, "previous": [], "past": [], "paged": paged}
+        return RunRecord(self.path, self.name, self.root, self.state | small)
 
 
 class FindingRecord(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tailwatch.checks import CHECKS
@@ -9,7 +10,7 @@ from tailwatch.core.check import Check, RunConfig
 from tailwatch.core.findings import Evidence, Hold, Severity
 from tailwatch.core.outbox import Outcome
 from tailwatch.core.rows import Row
-from tailwatch.messages import Stop
+from tailwatch.messages import RunRecord, Stop
 
 from .simulation.world import Process, SimWorld
 
@@ -465,16 +466,26 @@ def test_the_name_of_an_ended_run_stays_taken(world: SimWorld, process: Process)
     assert set(world.published[-1].runs) == {"a/m", "runs/a/m"}
 
 
+def shrink(world: SimWorld) -> None:
+    """Time passes, and so many runs end that of this one only the counts are kept."""
+    record = RunRecord(*msgspec.msgpack.decode(world.ended[FILE])).small()
+    assert record is not None
+    fields = [record.path, record.name, record.root, record.state]
+    world.ended[FILE] = msgspec.msgpack.encode(fields)
+
+
+@pytest.mark.parametrize("small", [False, True])
 def test_the_same_file_that_comes_back_is_not_counted_again(
-    world: SimWorld, process: Process
+    world: SimWorld, process: Process, small: bool
 ) -> None:
     """A file that was away for days, and is the same, is read again without counting again."""
     world.write(FILE, rows(1, 5) + rows(6, 6, "NaN"))
     process.turn(FILE)
     away = world.files.pop(FILE)
-    process.settle(5)
+    process.settle(15, seconds=10)
+    if small:
+        shrink(world)
     process.turn(seconds=100_000)
-    process.turn(seconds=20)
     world.files[FILE] = away
     process.turn(FILE)
     world.write(FILE, rows(7, 7))
@@ -482,3 +493,22 @@ def test_the_same_file_that_comes_back_is_not_counted_again(
     view = world.published[-1].runs["a/m"]
 
     assert (view.rows, view.tallies["nan_loss"].total) == (7, 1)
+    assert len(told(world)) == 1
+
+
+def test_another_file_where_a_run_ended_counts_from_its_start(
+    world: SimWorld, process: Process
+) -> None:
+    """What only the counts are kept of is not taken for another file in its place."""
+    world.write(FILE, rows(1, 5) + rows(6, 6, "NaN"))
+    process.turn(FILE)
+    del world.files[FILE]
+    process.settle(15, seconds=10)
+    shrink(world)
+    world.write(FILE, rows(1, 3, 3.0) + rows(4, 4, "NaN"))
+    process.turn(FILE)
+    process.settle(3)
+    view = world.published[-1].runs["a/m"]
+
+    assert (view.rows, view.tallies["nan_loss"].total) == (4, 2)
+    assert len(told(world)) == 2

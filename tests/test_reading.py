@@ -148,3 +148,16 @@ def test_another_file_on_the_same_inode_is_another_run(machine: Machine) -> None
 
     machine.check()
     assert len(names(machine)) == 24
+
+
+def test_a_link_that_takes_the_place_of_a_run_is_not_read_again(machine: Machine) -> None:
+    """When a run's path becomes another name of another run's file, its rows stay that run's."""
+    first, second = write(machine, "a.jsonl", 5), write(machine, "b.jsonl", 3)
+    machine.settle()
+    link = first.with_name("link.tmp")
+    os.link(first, link)
+    link.rename(second)
+    machine.settle()
+    write(machine, "a.jsonl", 2)
+
+    machine.check()

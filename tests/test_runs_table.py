@@ -27,7 +27,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[sqlite3.Connection]:
 
 def run(number: int, *, counted: bool = True, name: str = "") -> RunRecord:
     tallies = {"nan_loss": [number, 1.0]} if counted else {}
-    state: dict[str, Any] = {"reader": {"rows": 7}, "previous": [1], "past": [2], "cursor": {}}
+    state: dict[str, Any] = {"reader": {"rows": 7}, "previous": [1], "past": [2], "paged": {}}
     return RunRecord(f"/r/{number}", name or f"run{number}", "/r", state | {"tallies": tallies})
 
 
