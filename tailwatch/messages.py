@@ -59,7 +59,7 @@ class RunRecord:
             return None
         # Its eras are counted from 1 again: what was told in one of them is told in none now.
         paged = {what: (at, -1, stands) for what, (at, _, stands) in self.state["paged"].items()}
-        small = {"reader": None, "previous": [], "past": [], "paged": paged}
+        small: dict[str, Any] = {"reader": None, "previous": [], "past": [], "paged": paged}
         return RunRecord(self.path, self.name, self.root, self.state | small)
 
 
