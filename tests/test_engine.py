@@ -454,6 +454,25 @@ def test_a_run_that_ends_while_nothing_can_be_kept(world: SimWorld, process: Pro
     assert (set(world.stored), world.ended) == ({FILE, "/runs/a/m.json"}, {})
 
 
+def test_while_nothing_can_be_kept_nothing_is_read(world: SimWorld, process: Process) -> None:
+    """With the disk full the rows wait in their file, and the disk is tried once a second."""
+    process.turn()
+    world.disk_full = True
+    world.write(FILE, rows(1, 5))
+    process.turn(FILE)
+    calls = world.calls
+    for step in range(10):
+        world.write(FILE, rows(6 + step, 6 + step))
+        process.turn(FILE)
+
+    assert world.calls == calls
+
+    world.disk_full = False
+    process.turn(seconds=1)
+
+    assert world.published[-1].runs["a/m"].rows == 15
+
+
 def test_the_name_of_an_ended_run_stays_taken(world: SimWorld, process: Process) -> None:
     """Another file that would get the name of a run that has ended gets another one."""
     world.write(FILE, rows(1, 5))

@@ -9,13 +9,14 @@ from typing import ClassVar
 
 import pytest
 
+from tailwatch import files
 from tailwatch.checks import CHECKS
 from tailwatch.core.check import Check, RunConfig
 from tailwatch.core.cursor import Cursor
 from tailwatch.core.findings import Hold, Severity, Transition
 from tailwatch.core.globs import PathFilter
 from tailwatch.core.rows import Row
-from tailwatch.files import ENDED_INODES_MAX, ENDS_S, TURN_BYTES, Files
+from tailwatch.files import ENDS_S, TURN_BYTES, Files
 from tailwatch.messages import RunRecord, Unreadable
 from tailwatch.ports import OpenFile
 from tailwatch.pump import PAST_MAX
@@ -447,8 +448,11 @@ def after_its_end(kit: Kit, began_s: float = 0.0) -> None:
         kit.drain(1000.0, began_s + monotonic_s)
 
 
-def test_of_files_that_are_gone_nothing_is_held(tmp_path: Path) -> None:
+def test_of_files_that_are_gone_nothing_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of a thousand files that came and went, runs or not, no trace is left in memory."""
+    monkeypatch.setattr(files, "ENDED_INODES_MAX", 100)
     kit = Kit(tmp_path)
     kit.sweep(1000.0)
     for number in range(1000):
@@ -464,7 +468,7 @@ def test_of_files_that_are_gone_nothing_is_held(tmp_path: Path) -> None:
     assert len(kit.ended) == 500
     held = (reading.files, reading.names, reading.inodes, reading.hinted, reading.behind)
     assert [len(each) for each in (*held, reading._config_looks)] == [0] * 6
-    assert len(kit.files._ended) <= ENDED_INODES_MAX
+    assert len(kit.files._ended) == 100
 
 
 def test_a_file_that_is_only_away_for_a_moment_has_not_ended(tmp_path: Path) -> None:

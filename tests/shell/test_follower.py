@@ -381,6 +381,20 @@ def test_any_bytes_are_a_configuration_or_none(text: bytes) -> None:
             assert isinstance(read_run_config(str(path)), RunConfig | None)
 
 
+def test_no_memory_for_a_configuration_is_not_no_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the checks say must not depend on how much memory there was."""
+
+    def no_memory(text: str) -> None:
+        raise MemoryError
+
+    (tmp_path / "config.json").write_text('{"lr": 1}')
+    monkeypatch.setattr(json, "loads", no_memory)
+    with pytest.raises(MemoryError):
+        read_run_config(str(tmp_path / "config.json"))
+
+
 def test_huge_configuration_is_not_read(tmp_path: Path) -> None:
     """A file larger than any configuration is left alone; one at the limit is read."""
     path = tmp_path / "config.json"
