@@ -161,3 +161,16 @@ def test_a_link_that_takes_the_place_of_a_run_is_not_read_again(machine: Machine
     write(machine, "a.jsonl", 2)
 
     machine.check()
+
+
+@pytest.mark.parametrize("made_anew", [False, True])
+def test_what_was_written_before_a_delete_is_read(machine: Machine, made_anew: bool) -> None:
+    """Rows that nobody had read when their file was deleted are read from the open file."""
+    path = write(machine, "a/m.jsonl", 5)
+    machine.settle()
+    write(machine, "a/m.jsonl", 3)
+    path.unlink()
+    if made_anew:
+        write(machine, "a/m.jsonl", 2)
+
+    machine.check()
