@@ -553,7 +553,7 @@ def test_rotations_do_not_add_up(tmp_path: Path) -> None:
         now_s = 100.0 * number
         kit.sweep(1000.0, now_s)
         kit.drain(1000.0, now_s)
-        path.rename(tmp_path / "m.jsonl.1")
+        path.rename(tmp_path / f"m.jsonl.{number}")  # Kept, so that no inode is used again.
         kit.put("m.jsonl", b'{"step": %d, "loss": 1.0}\n' % (number + 2))
     inodes = len(kit.files._reading.inodes)
     kit.follower.release(str(path))

@@ -133,6 +133,16 @@ def test_run_keeps_its_name_and_takes_the_new_state(tmp_path: Path) -> None:
         assert [(r.name, r.state) for r in store.load().runs] == [("a", {"rows": 2})]
 
 
+def test_run_that_ended_and_is_there_again_is_followed(tmp_path: Path) -> None:
+    """A run may end and come back before either could be kept: what it is now counts."""
+    ended = {run().path: run(tallies={}, reader=1, n=1)}
+    with opened(tmp_path) as store:
+        store.commit(commit_of(run(tallies={}, reader=1, n=2), ended=ended))
+        restored = store.load()
+    assert [record.state["n"] for record in restored.runs] == [2]
+    assert restored.ended == []
+
+
 def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
     """The directory is 0700 and every file in it 0600, whatever the umask lets through."""
     old = os.umask(0)
