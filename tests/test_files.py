@@ -559,4 +559,5 @@ def test_rotations_do_not_add_up(tmp_path: Path) -> None:
     kit.follower.release(str(path))
 
     assert kit.restarts == ["replaced"] * 99
-    assert inodes <= PAST_MAX + 2
+    # The file it is in, the one just left, those of the past, and the new one at the path.
+    assert inodes <= PAST_MAX + 3
