@@ -454,6 +454,22 @@ def test_a_run_that_ends_while_nothing_can_be_kept(world: SimWorld, process: Pro
     assert (set(world.stored), world.ended) == ({FILE, "/runs/a/m.json"}, {})
 
 
+def test_a_name_that_could_not_be_kept_yet_is_taken(world: SimWorld, process: Process) -> None:
+    """A run that came and ended while the disk was full has its name to itself all the same."""
+    process.turn()
+    world.disk_full = True
+    world.write(FILE, rows(1, 5))
+    process.turn(FILE)
+    del world.files[FILE]
+    process.settle(15, seconds=10)
+    world.write("/runs/a/m.json", rows(1, 1))
+    process.turn("/runs/a/m.json", seconds=2)
+    world.disk_full = False
+    process.turn(seconds=2)
+
+    assert set(world.published[-1].runs) == {"a/m", "runs/a/m"}
+
+
 def test_while_nothing_can_be_kept_nothing_is_read(world: SimWorld, process: Process) -> None:
     """With the disk full the rows wait in their file, and the disk is tried once a second."""
     process.turn()

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tailwatch.errors import StateWriteError
+from tailwatch.messages import Commit
+
 from .model.harness import Machine
 
 
@@ -174,3 +177,28 @@ def test_what_was_written_before_a_delete_is_read(machine: Machine, made_anew: b
         write(machine, "a/m.jsonl", 2)
 
     machine.check()
+
+
+def test_a_run_that_ends_and_moves_before_it_can_be_kept(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An end, a return and a move that are kept in one commit do not stand in each other's way."""
+
+    def full(commit: Commit) -> int:
+        raise StateWriteError("the disk is full")
+
+    path = write(machine, "a/m.jsonl", 5)
+    machine.settle()
+    with monkeypatch.context() as patched:
+        patched.setattr(machine.store, "commit", full)
+        away = path.rename(machine.directory / "away")
+        machine.settle(9)
+        away.rename(path.with_name("back.jsonl"))
+        machine.settle()
+    write(machine, "a/back.jsonl", 1)
+    machine.check()
+
+    assert names(machine) == ["a/m"]
+    assert [record.path for record in machine.store.load().runs] == [
+        str(path.parent / "back.jsonl")
+    ]
