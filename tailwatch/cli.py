@@ -16,12 +16,14 @@ from . import __version__, options
 from .checks import CATEGORIES, CHECKS
 from .config import Settings, load_settings, select_checks
 from .config_receivers import SEVERITIES
-from .errors import ConfigError, StateUnusable, TailwatchError
+from .errors import CannotGoOn, ConfigError, StateUnusable, TailwatchError
 
 EXIT_FOUND = 1
 EXIT_USAGE = 2
 EXIT_BUG = 70
+EXIT_SYSTEM = 71
 EXIT_STATE = 78
+_CODES: dict[type, int] = {StateUnusable: EXIT_STATE, CannotGoOn: EXIT_SYSTEM}
 
 
 class _Group(click.Group):
@@ -30,14 +32,20 @@ class _Group(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except StateUnusable as error:
-            _fail(str(error), EXIT_STATE)
         except TailwatchError as error:
-            _fail(str(error), EXIT_USAGE)
+            _fail(str(error), _CODES.get(type(error), EXIT_USAGE))
+        except MemoryError:
+            _no_memory()
         except (click.ClickException, click.exceptions.Exit, click.Abort, OSError):
             raise  # click knows what to say of these; a closed pipe is one.
         except Exception as error:
             _fail(f"internal error, please report it: {_origin(error)}", EXIT_BUG)
+
+
+def _no_memory() -> None:
+    """Say so and end, with as little as possible: whatever else is tried may hang or fail."""
+    os.write(2, b"tailwatch: out of memory: it needs more, or fewer files; nothing is lost\n")
+    os._exit(EXIT_SYSTEM)
 
 
 def _fail(text: str, code: int) -> None:
@@ -110,9 +118,10 @@ def run(paths: tuple[str, ...], config_file: str | None, **flags: Any) -> None:
     settings = load()
     log = configure_logs(settings.log_level, settings.log_format)
     try:
-        Daemon(settings, load, log).run()
+        Daemon(settings, load, log, no_memory=_no_memory).run()
     except TailwatchError as error:
-        log.error("not_started", error=_printable(str(error)))
+        event = "cannot_go_on" if isinstance(error, CannotGoOn) else "not_started"
+        log.error(event, error=_printable(str(error)))
         raise
 
 

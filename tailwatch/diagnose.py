@@ -215,7 +215,7 @@ class Reading:
         path = os.path.abspath(target.path)
         root = _absolute(target.root)
         name = run_name(path, root, self._settings.run_pattern)
-        name = distinct_name(name, path, root, self._names)
+        name = distinct_name(name, path, root, self._names.__contains__)
         self._names.add(name)
         return name
 

@@ -14,9 +14,8 @@ from .core.fields import FieldMap
 from .core.lines import LineBuffer
 from .core.names import escape
 from .core.reader import RunReader
-from .core.trail import Trail
 from .core.trainer_state import beside, is_state
-from .messages import SIZE_UNKNOWN, FoundFile, RunRecord
+from .messages import FoundFile, RunRecord
 from .ports import Follower, Log, Scanner
 from .reading import Reading, Take
 from .tracked import Previous, Tracked
@@ -24,6 +23,9 @@ from .tracked import Previous, Tracked
 TURN_BYTES = 4 * 1024 * 1024
 MOVED_S = 30.0
 """A run whose path has been empty for this long, and its file elsewhere, has moved."""
+ENDS_S = 60.0
+"""A run whose file has been gone for this long has ended: it is kept on disk alone."""
+ENDED_INODES_MAX = 1000
 
 
 @dataclass(slots=True)
@@ -37,9 +39,11 @@ class Files:
         take: Called with what a read gave: the file, its transitions, Unix seconds.
         restarted: Called with the reason when a file is read again from byte 0.
         moved: Called with a run whose file has moved, and its old path.
-        ended: Called with a run whose file has been gone for longer than *keep_s*.
-        recall: Gives the record of a run that ended long ago in a path.
+        ended: Called with a run whose file has been gone for longer than `ENDS_S`.
+        recall: Gives the record of a run that ended in a path.
+        named: Whether an ended run has this name.
         old_s: A file that appears with an older last change (seconds) is history.
+        keep_s: Runs that ended are taken up after a restart if their last row is not older.
         run_pattern: See `core.names.run_name`.
         fields: What the keys of each file mean.
     """
@@ -53,6 +57,7 @@ class Files:
     moved: Callable[[Tracked, str], None]
     ended: Callable[[Tracked], None]
     recall: Callable[[str], RunRecord | None]
+    named: Callable[[str], bool]
     old_s: float
     keep_s: float
     run_pattern: re.Pattern[str] | None
@@ -60,10 +65,11 @@ class Files:
     known_roots: set[str] = field(default_factory=set)
     swept: bool = False
     _reading: Reading = field(init=False)
+    _ended: dict[tuple[int, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._reading = Reading(
-            self.follower, self.log, self.take, self.restarted, self.run_pattern
+            self.follower, self.log, self.take, self.restarted, self.run_pattern, self.named
         )
 
     def restore(
@@ -71,11 +77,12 @@ class Files:
         records: Iterable[RunRecord],
         now_s: float,
         monotonic_s: float,
-        ended: Iterable[str] = (),
+        ended: Iterable[RunRecord] = (),
     ) -> None:
-        """Take up the files of an earlier process; *ended*: names that are taken."""
-        self._reading.names.update(ended)
-        for record in records:
+        """Take up the files of an earlier process; *ended*: whose file was gone by then."""
+        # What ended lately is still shown: it ends once more, since its file is still gone.
+        lately = (r for r in ended if now_s - r.state["last_seen_s"] <= self.keep_s)
+        for record in (*records, *lately):
             tracked = Tracked.from_record(record, self.checks, self._fields(record))
             tracked.read_at_s = monotonic_s - max(0.0, now_s - tracked.last_seen_s)
             for each in tracked.previous:
@@ -99,6 +106,7 @@ class Files:
     def sweep(self, now_s: float, monotonic_s: float) -> None:
         """Look at every file there is: what no event told of is found here."""
         initial, seen = not self.swept, set()
+        inodes: set[tuple[int, int]] = set()
         # Known paths first: a file that is new under one name may be old under another.
         for found in sorted(self.scanner.sweep(), key=lambda f: f.path not in self._reading.files):
             seen.add(found.path)
@@ -106,8 +114,9 @@ class Files:
                 found, now_s, monotonic_s
             )
             self._reading.owners.note(found.inode, tracked)
+            inodes.add(found.inode)
             if initial and tracked.path == found.path:
-                _was_there(tracked, found)
+                tracked.was_there(found)
             follows_on = tracked.gone or tracked.left or tracked.previous
             if tracked.changed != found.changed or follows_on:
                 tracked.changed = found.changed
@@ -118,31 +127,39 @@ class Files:
                 self._reading.hinted[path] = None
             if tracked.aliases and not missing:
                 tracked.aliases = {k: v for k, v in tracked.aliases.items() if v in seen}
-        self._end_old(monotonic_s)
+        self._end(monotonic_s)
+        self._reading.tidy(inodes)
         self.known_roots |= set(self.scanner.roots()) - missing
         self.swept = True
 
-    def _end_old(self, monotonic_s: float) -> None:
-        """Of a run whose file has been gone for long only a small record is kept, on disk."""
+    def _end(self, monotonic_s: float) -> None:
+        """Hold no run whose file is gone; one that has others which are there has a hint."""
         reading, over = self._reading, []
         for path, tracked in reading.files.items():
-            if not tracked.given_up or tracked.gone_s is None:
+            gone_s = tracked.gone_s if tracked.given_up else None
+            if gone_s is None or monotonic_s - gone_s <= ENDS_S:
                 continue
-            if monotonic_s - tracked.gone_s > self.keep_s and path not in reading.hinted:
+            if path not in reading.hinted:
                 over.append(path)
-        if not over:
-            return
         ended = [reading.files.pop(path) for path in over]
-        reading.owners.forget(ended)
-        for tracked in ended:
-            self.follower.release(tracked.path)
+        if ended:
+            reading.owners.forget(ended)
+        for path, tracked in zip(over, ended, strict=True):
+            self.follower.release(path)
             self.ended(tracked)
+            if tracked.name is not None:
+                reading.names.discard(tracked.name)
+                self._ended.update((c.identity[:2], path) for c in tracked.cursors())
+        while len(self._ended) > ENDED_INODES_MAX:
+            del self._ended[next(iter(self._ended))]
 
     def _discover(self, found: FoundFile, now_s: float, monotonic_s: float) -> Tracked:
         if owner := self._owner(found, monotonic_s):
             return owner
         if record := self.recall(found.path):
             return self._return(record, found, now_s, monotonic_s)
+        if owner := self._ended_elsewhere(found, monotonic_s):
+            return owner
         reader = RunReader(self.checks, fields=self.fields.of(found.path, found.root))
         tracked = Tracked(found.path, found.root, reader, mtime_s=found.mtime_s)
         tracked.last_seen_s, tracked.read_at_s = now_s, monotonic_s
@@ -151,7 +168,7 @@ class Files:
         first_sight = not self.swept and root not in self.known_roots
         if first_sight or (self.swept and now_s - found.mtime_s > self.old_s):
             tracked.history_end = found.size
-            _was_there(tracked, found)
+            tracked.was_there(found)
         self._reading.files[found.path] = tracked
         self._reading.owners.note(found.inode, tracked)
         return tracked
@@ -159,13 +176,30 @@ class Files:
     def _return(
         self, record: RunRecord, found: FoundFile, now_s: float, monotonic_s: float
     ) -> Tracked:
-        """A run that ended long ago is there again: its counts go on."""
+        """A run that ended is there again: its counts go on."""
         tracked = Tracked.from_record(record, self.checks, self._fields(record))
         tracked.last_seen_s, tracked.read_at_s = now_s, monotonic_s
         tracked.given_up, tracked.gone_s = False, None
-        self._reading.files[found.path] = tracked
-        self._reading.owners.note_all(tracked)
+        self._take_up(tracked, found.path, record.name)
         return tracked
+
+    def _ended_elsewhere(self, found: FoundFile, monotonic_s: float) -> Tracked | None:
+        """The run that ended when this file was moved away, now that it is back elsewhere."""
+        path = self._ended.get(found.inode)
+        record = self.recall(path) if path and path not in self._reading.files else None
+        if not path or not record:
+            return None
+        tracked = Tracked.from_record(record, self.checks, self._fields(record))
+        if not self._reading.owners.was_in(tracked, found):
+            return None
+        tracked.gone_s = tracked.read_at_s = monotonic_s - MOVED_S
+        self._take_up(tracked, path, record.name)
+        return self._owner(found, monotonic_s)
+
+    def _take_up(self, tracked: Tracked, path: str, name: str) -> None:
+        self._reading.files[path] = tracked
+        self._reading.owners.note_all(tracked)
+        self._reading.names.add(name)
 
     def _fields(self, record: RunRecord) -> FieldMap:
         return self.fields.of(record.path, record.root)
@@ -258,19 +292,8 @@ class Files:
         """See which runs have gone quiet."""
         for tracked in self._reading.files.values():
             due_s = tracked.rest_due_s()
-            if (
-                due_s is not None
-                and monotonic_s >= due_s
-                and tracked.path not in self._reading.behind
-            ):
+            due = due_s is not None and monotonic_s >= due_s
+            if due and tracked.path not in self._reading.behind:
                 self._reading.quiet_config(tracked, monotonic_s)
                 self.take(tracked, tracked.rest(), now_s)
                 self.follower.release(tracked.path)
-
-
-def _was_there(tracked: Tracked, found: FoundFile) -> None:
-    """All that the file holds now was there when this process first saw it."""
-    tracked.backlog_end = found.size
-    trail = tracked.cursor.trail or Trail()
-    if found.size == SIZE_UNKNOWN and not trail.until_ns:
-        tracked.cursor.trail = trail._replace(until_ns=found.changed[1])

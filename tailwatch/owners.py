@@ -36,7 +36,7 @@ class Owners:
 
     def note_all(self, run: Tracked) -> None:
         """The same for all files that the run knows."""
-        for cursor in (run.cursor, *run.others(run.cursor)):
+        for cursor in run.cursors():
             self.note(cursor.identity[:2], run)
 
     def forget(self, ended: Iterable[Tracked]) -> None:
@@ -45,6 +45,23 @@ class Owners:
         # Once for all of them: a whole tree may end at the same time.
         kept = {k: [run for run in v if id(run) not in over] for k, v in self._runs.items()}
         self._runs = {k: v for k, v in kept.items() if v}
+
+    def tidy(self, there: set[Inode]) -> None:
+        """Forget that a run had an inode that is not *there*, and which it does not know."""
+        for inode in [inode for inode in self._runs if inode not in there]:
+            kept = [
+                run
+                for run in self._runs[inode]
+                if any(cursor.identity[:2] == inode for cursor in run.cursors())
+            ]
+            if kept:
+                self._runs[inode] = kept
+            else:
+                del self._runs[inode]
+
+    def was_in(self, run: Tracked, found: FoundFile) -> bool:
+        """Whether the run, which need not be followed, was in this file."""
+        return self._place(run, found.path, found.inode) is not None
 
     def owner(self, found: FoundFile) -> tuple[Tracked, Cursor | None] | None:
         """
@@ -83,7 +100,7 @@ class Owners:
             cursor.identity == identity
             for run in self._runs.get(identity[:2], ())
             if run is not tracked
-            for cursor in (run.cursor, *run.others(run.cursor))
+            for cursor in run.cursors()
         )
 
     def place(self, run: Tracked, path: str, identity: Identity) -> Cursor | None:
@@ -92,7 +109,7 @@ class Owners:
         return cursor if cursor is not None and cursor.received else None
 
     def _place(self, run: Tracked, path: str, inode: Inode) -> Cursor | None:
-        for cursor in (run.cursor, *run.others(run.cursor)):
+        for cursor in run.cursors():
             if cursor.identity[:2] == inode and self.follower.is_same(path, cursor):
                 return cursor
         return None

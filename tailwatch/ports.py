@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .core.check import RunConfig
@@ -153,10 +154,13 @@ class Store(Protocol):
         """All of it."""
 
     def recall(self, path: str) -> RunRecord | None:
-        """The record of a run that ended long ago in *path*."""
+        """The record of a run that ended in *path*."""
 
-    def commit(self, commit: Commit) -> None:
-        """Keep all of *commit* or, with StateWriteError, nothing of it."""
+    def named(self, name: str) -> bool:
+        """Whether a run that is kept has this name."""
+
+    def commit(self, commit: Commit) -> int:
+        """Keep all of *commit* or, with StateWriteError, nothing; how many records it let go."""
 
 
 class Publisher(Protocol):
@@ -174,3 +178,17 @@ class Courier(Protocol):
 
     def post(self, key: str, notices: Sequence[Notice]) -> None:
         """Begin one attempt; returns at once."""
+
+
+@dataclass(slots=True)
+class World:
+    """Everything outside that the engine works with."""
+
+    inbox: Inbox
+    scanner: Scanner
+    follower: Follower
+    watcher: Watcher
+    store: Store
+    publisher: Publisher
+    clock: Clock
+    log: Log

@@ -36,10 +36,11 @@ class Reading:
         take: Called with what a read gave: the file, its transitions, Unix seconds.
         restarted: Called with the reason when a file is read again from byte 0.
         run_pattern: See `core.names.run_name`.
+        named: Whether an ended run has this name.
 
     Attributes:
         files: By path.
-        names: Of all runs.
+        names: Of all runs in *files*.
         owners: Which run has which file: hard links and moves are not new runs.
         hinted: Paths that may have changed, in the order in which that was said.
         behind: Paths of which there is more to read.
@@ -50,6 +51,7 @@ class Reading:
     take: Take
     restarted: Callable[[str], None]
     run_pattern: re.Pattern[str] | None
+    named: Callable[[str], bool]
     files: dict[str, Tracked] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     hinted: dict[str, None] = field(default_factory=dict)
@@ -59,6 +61,12 @@ class Reading:
 
     def __post_init__(self) -> None:
         self.owners = Owners(self.follower, self.files)
+
+    def tidy(self, there: set[tuple[int, int]]) -> None:
+        """Forget what is of no file that is followed, nor of an inode that is *there*."""
+        looks = self._config_looks.items()
+        self._config_looks = {path: look_s for path, look_s in looks if path in self.files}
+        self.owners.tidy(there)
 
     def quiet_config(self, tracked: Tracked, monotonic_s: float) -> None:
         """Look for the configuration of a run that has gone quiet, whenever that was done."""
@@ -238,9 +246,12 @@ class Reading:
 
     def _name(self, tracked: Tracked) -> None:
         name = run_name(tracked.path, tracked.root, self.run_pattern)
-        tracked.name = distinct_name(name, tracked.path, tracked.root, self.names)
+        tracked.name = distinct_name(name, tracked.path, tracked.root, self._is_taken)
         self.names.add(tracked.name)
         self.log.info("run_found", run=tracked.name, file=escape(tracked.path))
+
+    def _is_taken(self, name: str) -> bool:
+        return name in self.names or self.named(name)
 
     def configure(self, tracked: Tracked, monotonic_s: float) -> None:
         """Look for the run's configuration, if that was not done just now."""

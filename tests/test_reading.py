@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tailwatch.errors import StateWriteError
+from tailwatch.messages import Commit
 from tailwatch.tracked import REST_S
 
 from .model.harness import Machine
@@ -35,7 +37,8 @@ def write(machine: Machine, name: str, rows: int) -> Path:
 
 def names(machine: Machine) -> list[str | None]:
     assert machine.engine is not None
-    return sorted(tracked.name or "" for tracked in machine.engine._files.all())
+    followed = {tracked.name or "" for tracked in machine.engine._files.all()}
+    return sorted(followed | {record.name for record in machine.store.load().ended})
 
 
 @pytest.mark.parametrize("down", [False, True], ids=["running", "stopped"])
@@ -338,3 +341,54 @@ def test_what_another_run_has_read_is_no_copy(machine: Machine) -> None:
     machine.settle()
     path.write_bytes(b"")
     machine.check()
+
+
+def test_a_link_that_takes_the_place_of_a_run_is_not_read_again(machine: Machine) -> None:
+    """When a run's path becomes another name of another run's file, its rows stay that run's."""
+    first, second = write(machine, "a.jsonl", 5), write(machine, "b.jsonl", 3)
+    machine.settle()
+    link = first.with_name("link.tmp")
+    os.link(first, link)
+    link.rename(second)
+    machine.settle()
+    write(machine, "a.jsonl", 2)
+
+    machine.check()
+
+
+@pytest.mark.parametrize("made_anew", [False, True])
+def test_what_was_written_before_a_delete_is_read(machine: Machine, made_anew: bool) -> None:
+    """Rows that nobody had read when their file was deleted are read from the open file."""
+    path = write(machine, "a/m.jsonl", 5)
+    machine.settle()
+    write(machine, "a/m.jsonl", 3)
+    path.unlink()
+    if made_anew:
+        write(machine, "a/m.jsonl", 2)
+
+    machine.check()
+
+
+def test_a_run_that_ends_and_moves_before_it_can_be_kept(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An end, a return and a move that are kept in one commit do not stand in each other's way."""
+
+    def full(commit: Commit) -> int:
+        raise StateWriteError("the disk is full")
+
+    path = write(machine, "a/m.jsonl", 5)
+    machine.settle()
+    with monkeypatch.context() as patched:
+        patched.setattr(machine.store, "commit", full)
+        away = path.rename(machine.directory / "away")
+        machine.settle(9)
+        away.rename(path.with_name("back.jsonl"))
+        machine.settle()
+    write(machine, "a/back.jsonl", 1)
+    machine.check()
+
+    assert names(machine) == ["a/m"]
+    assert [record.path for record in machine.store.load().runs] == [
+        str(path.parent / "back.jsonl")
+    ]

@@ -41,6 +41,7 @@ ENGINE_SIDE = {
     "files",
     "dispatch",
     "shown",
+    "telling",
 }
 MAY_IMPORT: dict[str, set[str]] = {
     "core": {"core", "errors"},
@@ -56,9 +57,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "owners": ENGINE_SIDE,
     "dispatch": ENGINE_SIDE,
     "shown": ENGINE_SIDE,
+    "telling": ENGINE_SIDE,
     "engine": ENGINE_SIDE,
     "board": {"messages"},
     "packing": set(),
+    "runs_table": {"messages", "packing"},
     "schema": set(),
     "run_configs": {"core"},
     "saves": {"core", "messages"},
@@ -70,6 +73,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "errors",
         "board",
         "packing",
+        "runs_table",
         "schema",
         "run_configs",
         "saves",
@@ -86,7 +90,7 @@ THIRD_PARTY = {
     "yaml": {"run_configs"},
     "rich": {"shell.progress"},
     "click": {"cli", "options", "report"},
-    "sqlite3": {"shell.store", "schema"},
+    "sqlite3": {"shell.store", "runs_table", "schema"},
 }
 UNTESTED = {"__init__", "__main__", "errors", "ports", "messages"}
 """Modules without behaviour of their own."""

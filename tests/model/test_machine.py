@@ -123,6 +123,13 @@ class Trainers(RuleBasedStateMachine):
     def sweep(self) -> None:
         self.machine.settle(1)
 
+    @rule()
+    def minutes_later(self) -> None:
+        """So much later that a run has ended whose file is gone."""
+        for name in list(self.torn):
+            self.finish(name)
+        self.machine.settle(8)
+
     @rule(
         name=which, reopen=st.booleans(), suffix=st.sampled_from([".jsonl.{}", ".{}", "-{}.jsonl"])
     )
