@@ -480,7 +480,7 @@ def test_of_files_that_are_gone_nothing_is_held(
     reading = kit.files._reading
 
     assert len(kit.ended) == 500
-    held = (reading.files, reading.names, reading.inodes, reading.hinted, reading.behind)
+    held = (reading.files, reading.names, reading.owners._runs, reading.hinted, reading.behind)
     assert [len(each) for each in (*held, reading._config_looks)] == [0] * 6
     assert len(kit.files._ended) == 100
 
