@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from . import aliases
+from . import aliases, labels
 from .aliases import ALIASES, WRAPPERS, Source
 from .numbers import number
 from .readings import READINGS
@@ -37,6 +37,7 @@ class Plan(NamedTuple):
         data_keys: The keys that may tell an example of a data set.
         is_summary: Whether it sums up the run.
         is_metadata: Whether it describes the run, if it has no loss.
+        has_score: Whether it has what only an evaluation has, a loss aside.
     """
 
     candidates: tuple[_Candidate, ...]
@@ -45,6 +46,7 @@ class Plan(NamedTuple):
     data_keys: tuple[str, ...]
     is_summary: bool
     is_metadata: bool
+    has_score: bool
 
     @property
     def special(self) -> bool:
@@ -197,22 +199,30 @@ class FieldMap:
                 candidates.append(_Candidate(name, rank, path, READINGS[source.reading]))
         taken = {c.path for c in candidates if c.field == "loss"}
         evals = [
-            (path[-1] if path[0] in WRAPPERS else key, path)
+            (_bare(key, path), path)
             for key, path in flat.items()
-            if key == self._own_eval
-            or (path not in taken and _is_eval_loss(path[-1] if path[0] in WRAPPERS else key))
+            if key == self._own_eval or (path not in taken and _is_eval_loss(_bare(key, path)))
         ]
         return Plan(
             tuple(candidates),
             tuple(evals),
-            tuple(key for key in aliases.LABEL_KEYS if key in record),
-            tuple(key for key in record if key in aliases.DATA_KEYS),
+            tuple(key for key in labels.LABEL_KEYS if key in record),
+            tuple(key for key in record if key in labels.DATA_KEYS),
             not set(aliases.SUMMARY_KEYS).isdisjoint(record),
-            not aliases.METADATA_KEYS.isdisjoint(record),
+            not labels.METADATA_KEYS.isdisjoint(record),
+            any(_is_eval_score(_bare(key, path)) for key, path in flat.items()),
         )
 
 
-_TABLE = repr((ALIASES, aliases.EVAL_LOSS.pattern, sorted(aliases.EVAL_LOSS_KEYS)))
+# Sets have no order of their own from one process to the next.
+_TABLE = repr(
+    [
+        sorted(value) if isinstance(value, frozenset) else value
+        for module in (aliases, labels)
+        for name, value in sorted(vars(module).items())
+        if name.isupper() and not name.startswith("_")
+    ]
+)
 
 
 def _ranked(mapped: Mapping[str, str]) -> list[tuple[str, int, Source]]:
@@ -232,8 +242,17 @@ def _ranked(mapped: Mapping[str, str]) -> list[tuple[str, int, Source]]:
     return ranked
 
 
+def _bare(key: str, path: tuple[str, ...]) -> str:
+    """A key without the wrapper that it is below."""
+    return path[-1] if path[0] in WRAPPERS else key
+
+
 def _is_eval_loss(key: str) -> bool:
     return key in aliases.EVAL_LOSS_KEYS or aliases.EVAL_LOSS.fullmatch(key) is not None
+
+
+def _is_eval_score(key: str) -> bool:
+    return aliases.EVAL_SCORE.fullmatch(key) is not None and not _is_eval_loss(key)
 
 
 def _get(record: Mapping[str, object], path: tuple[str, ...]) -> object:

@@ -140,6 +140,7 @@ class RunReader:
         """
         lines, self._lines = self._lines, LineBuffer(offset=0)
         self.first_line, self._header = b"", None
+        self._steps.source_restarted()
         self.monitor.source_restarted()
         return lines
 

@@ -57,7 +57,9 @@ def test_an_evaluation_that_comes_late_keeps_its_step() -> None:
     [
         ([0, 1, 2], [(0, True), (1, True), (2, True)]),
         ([0.01, 0.02, 1.0], [(1, False), (2, False), (3, False)]),
-        ([1.0, 1.5, 2.0], [(1, True), (1, False), (1, False)]),
+        ([1.0, 1.5, 2.0], [(1, True), (2, False), (3, False)]),
+        # The first rows of a long epoch are rounded to a whole number.
+        ([0.0, 0.0, 0.01, 0.01, 0.02], [(0, True), (0, True), (3, False), (4, False), (5, False)]),
     ],
 )
 def test_epochs_are_steps_only_if_whole(
