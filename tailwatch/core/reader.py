@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from ..errors import StateOutdated
@@ -199,7 +198,7 @@ class RunReader:
             "last_loss": self.last_loss,
             "last_timestamp_s": self.last_timestamp_s,
             "fields": self._fields.version,
-            "sources": asdict(self._sources),
+            "sources": self._sources.to_state(),
             "steps": self._steps.to_state(),
             "rewarded": self._rewarded,
             "header": [self._header.text, self._header.lines] if self._header else None,

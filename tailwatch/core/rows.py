@@ -87,16 +87,16 @@ def make_row(
     step = values.pop("step", None)
     has_step = step is not None and abs(step) < 1e18
     return Row(
-        number=number,
-        step=whole(step) if step is not None and has_step else number,
-        values=values,
-        offset=offset,
-        has_step=has_step,
-        has_training_field=training and _has_training_field(found, has_step),
-        timestamp_s=values.pop("timestamp_s", None),
-        kind=kind,
-        evals=found.evals,
-        nulls=found.nulls,
+        number,
+        whole(step) if step is not None and has_step else number,
+        values,
+        offset,
+        has_step,
+        training and ("loss" in values or _has_training_field(found, has_step)),
+        values.pop("timestamp_s", None),
+        kind,
+        found.evals,
+        found.nulls,
     )
 
 
@@ -131,7 +131,6 @@ def _as_evaluation(found: Found) -> None:
         found.values.setdefault("eval_loss", loss)
     for name in ("loss", "grad_norm", "learning_rate"):
         found.values.pop(name, None)
-        found.ranks.pop(name, None)
 
 
 def _without_loss(found: Found) -> RowKind:

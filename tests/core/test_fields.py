@@ -221,6 +221,15 @@ def test_plans_are_bounded() -> None:
         assert len(fields._plans) <= 256
 
 
+def test_large_plans_are_bounded_by_their_keys() -> None:
+    """Rows of thousands of keys, new ones each time, are not all held on to."""
+    fields = FieldMap()
+    for n in range(20):
+        row = {f"key{n}_{m}": 1 for m in range(3000)}
+        assert fields.read({"data": row, "loss": n}).values == {"loss": n}
+        assert len(fields._plans) <= 6
+
+
 def test_a_row_of_very_many_nested_keys_is_bounded() -> None:
     """A dump of a model below a wrapper costs no more than a bounded look."""
     plan = FieldMap().plan(
