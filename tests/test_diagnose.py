@@ -44,7 +44,9 @@ def test_troubles(tmp_path: Path, settings: Settings) -> None:
 
     assert [
         Trouble(str(tmp_path / "no"), "No such file or directory"),
-        Trouble(str(tmp_path / "empty"), "has no file that matches **/*.jsonl"),
+        Trouble(
+            str(tmp_path / "empty"), "has no file with the name of a metric file; see --include"
+        ),
         Trouble("\0", "is no path"),
     ] == found
 
@@ -57,6 +59,7 @@ def test_troubles(tmp_path: Path, settings: Settings) -> None:
         ('{"text": "x"}\n', "no training fields"),
         ('{"text": "x"}\n' * 10_000 + row(1, 2.0), "no training fields"),
         ("no json\n", "no JSON lines"),
+        ('{\n  "best_epoch": 3,\n  "training_loss": 0.5\n}\n', "no JSON lines"),
         ("torn", "no JSON lines"),
         ('{"loss": 1}', ""),
     ],

@@ -117,12 +117,11 @@ class FieldMap:
         values: dict[str, float] = {}
         ranks = plan.ranks
         nulls: tuple[str, ...] = ()
-        for name, rank, key, path, reading in plan.candidates:
+        for name, rank, key, path, reading, as_is in plan.candidates:
             if name in values or name in nulls:
                 continue
             raw = record[key] if key is not None else get(record, path)
-            # Most values are floats, and most sources plain numbers.
-            if type(raw) is float and reading is number:
+            if as_is and type(raw) is float:
                 value: float | None = raw
             elif raw is None:
                 nulls += (name,)

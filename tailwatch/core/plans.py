@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from . import aliases, labels
 from .aliases import ALIASES, WRAPPERS, Source
-from .readings import READINGS
+from .readings import AS_IS, READINGS
 
 Path = tuple[str, ...]
 
@@ -27,6 +27,7 @@ class Candidate(NamedTuple):
         key: Its key at the top of the row; None if it is nested.
         path: The keys that lead to it.
         reading: How its value becomes a number.
+        as_is: Whether that leaves a float as it is.
     """
 
     field: str
@@ -34,6 +35,7 @@ class Candidate(NamedTuple):
     key: str | None
     path: Path
     reading: Callable[[object], float | None]
+    as_is: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,9 @@ class Planner:
                 continue
             for path in _paths(source.key, flat):
                 key = path[0] if len(path) == 1 else None
-                yield Candidate(name, rank, key, path, READINGS[source.reading])
+                reading = READINGS[source.reading]
+                as_is = source.reading in AS_IS
+                yield Candidate(name, rank, key, path, reading, as_is)
 
     def shape(self, record: Mapping[str, object]) -> tuple[object, ...]:
         """What two records have in common if one plan is good for both."""

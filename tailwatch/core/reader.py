@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import StateOutdated
 from .check import Check, RunConfig
-from .decoding import decode, objects
+from .decoding import objects
 from .fields import FieldMap, Sources
 from .findings import Transition
 from .header import Header
@@ -114,10 +114,8 @@ class RunReader:
         """No more bytes will come: a last line without its newline counts if it is whole."""
         lines = lines or self._lines
         tail = Line(lines.tail, lines.resume_offset, lines.received)
-        try:
-            if type(decode(tail.data)) is not dict:
-                return []
-        except (ValueError, RecursionError):
+        found, broken = objects(tail.data)
+        if broken or not found:
             return []
         line = lines.take_tail()
         assert line is not None
