@@ -26,6 +26,7 @@ DEFAULT_INCLUDE = (
     "**/progress.json",
     "**/training_metrics.json",
     "**/big_vision_metrics.txt",
+    "**/hydra_train.log",
 )
 """What trainers call their metric files; which ones are such is told by their content."""
 

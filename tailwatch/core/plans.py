@@ -88,20 +88,33 @@ class Planner:
         self._own_eval = mapped.get("eval_loss")
         keys = [source.key for _, _, source in self._sources] + [self._own_eval or ""]
         self.heads = frozenset(WRAPPERS) | {key.split(".")[0] for key in keys if "." in key}
+        # A key is looked for as it is and below each wrapper; one with `*`, wherever it fits.
+        self._places: dict[str, list[tuple[int, int]]] = {}
+        self._patterns: list[tuple[int, re.Pattern[str]]] = []
+        for order, (_, _, source) in enumerate(self._sources):
+            if "*" in source.key:
+                pattern = re.escape(source.key).replace(r"\*", r"[^.]+")
+                self._patterns.append((order, re.compile(pattern)))
+                continue
+            wrapped = [f"{wrapper}.{source.key}" for wrapper in WRAPPERS]
+            for place, key in enumerate([source.key, *wrapped]):
+                self._places.setdefault(key, []).append((order, place))
 
     def plan(self, record: Mapping[str, object]) -> Plan:
         """What to read of rows of the shape of *record*."""
-        flat = {
-            key: path
-            for key, path in _flatten(record, self.heads).items()
-            if self._ignored.isdisjoint((key, path[-1]))
-        }
+        flat = _flatten(record, self.heads)
+        if self._ignored:
+            ignored = self._ignored
+            flat = {k: p for k, p in flat.items() if k not in ignored and p[-1] not in ignored}
         candidates = tuple(self._candidates(record, flat))
         taken = {c.path for c in candidates if c.field == "loss"}
+        bare = [
+            (path[-1] if path[0] in WRAPPERS else key, key, path) for key, path in flat.items()
+        ]
         evals = tuple(
-            (_bare(key, path), path)
-            for key, path in flat.items()
-            if key == self._own_eval or (path not in taken and _is_eval_loss(_bare(key, path)))
+            (name, path)
+            for name, key, path in bare
+            if key == self._own_eval or (path not in taken and _is_eval_loss(name))
         )
         named = tuple(key for key in labels.LABEL_KEYS if key in record)
         data_keys = tuple(key for key in record if key in labels.DATA_KEYS)
@@ -115,23 +128,31 @@ class Planner:
             data_keys,
             is_summary,
             is_metadata,
-            any(_is_eval_score(_bare(key, path)) for key, path in flat.items()),
+            any(_is_eval_score(name) for name, _, _ in bare),
             special=bool(named or data_keys or is_summary or is_metadata),
         )
 
     def _candidates(
         self, record: Mapping[str, object], flat: Mapping[str, Path]
     ) -> Iterable[Candidate]:
-        for name, rank, source in self._sources:
+        hits = [
+            (order, place, path)
+            for key, path in flat.items()
+            for order, place in self._places.get(key, ())
+        ]
+        dotted = [(key, path) for key, path in flat.items() if "." in key]
+        for order, pattern in self._patterns:
+            fits = [path for key, path in dotted if pattern.fullmatch(key)]
+            hits += [(order, place, path) for place, path in enumerate(fits)]
+        for order, _, path in sorted(hits, key=lambda hit: hit[:2]):
+            name, rank, source = self._sources[order]
             if not set(source.unless).isdisjoint(record):
                 continue
             if source.beside and set(source.beside).isdisjoint(flat):
                 continue
-            for path in _paths(source.key, flat):
-                key = path[0] if len(path) == 1 else None
-                reading = READINGS[source.reading]
-                as_is = source.reading in AS_IS
-                yield Candidate(name, rank, key, path, reading, as_is)
+            key = path[0] if len(path) == 1 else None
+            as_is = source.reading in AS_IS
+            yield Candidate(name, rank, key, path, READINGS[source.reading], as_is)
 
     def shape(self, record: Mapping[str, object]) -> tuple[object, ...]:
         """What two records have in common if one plan is good for both."""
@@ -183,11 +204,6 @@ def _ranked(mapped: Mapping[str, str]) -> list[tuple[str, int, Source]]:
     return ranked
 
 
-def _bare(key: str, path: Path) -> str:
-    """A key without the wrapper that it is below."""
-    return path[-1] if path[0] in WRAPPERS else key
-
-
 def _is_eval_loss(key: str) -> bool:
     return key in aliases.EVAL_LOSS_KEYS or aliases.EVAL_LOSS.fullmatch(key) is not None
 
@@ -218,13 +234,3 @@ def _flatten(record: Mapping[str, object], heads: frozenset[str]) -> dict[str, P
             if type(inner[key]) is dict and len(deeper) < _DEPTH_MAX:
                 queue.append(deeper)
     return flat
-
-
-def _paths(key: str, flat: Mapping[str, Path]) -> list[Path]:
-    """Where *key* is in a row: as it is, below a wrapper, or, with `*`, anywhere it fits."""
-    if "*" in key:
-        pattern = re.compile(re.escape(key).replace(r"\*", r"[^.]+"))
-        return [path for each, path in flat.items() if pattern.fullmatch(each)]
-    return [
-        flat[each] for each in (key, *(f"{wrapper}.{key}" for wrapper in WRAPPERS)) if each in flat
-    ]
