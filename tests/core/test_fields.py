@@ -291,6 +291,25 @@ def test_a_better_name_takes_over_at_once_a_worse_one_in_the_end() -> None:
     assert settle(own, {"train_loss": 3.0}).values == {"loss": 3.0}
 
 
+def test_a_row_that_agrees_is_not_looked_at_again_and_another_is() -> None:
+    """Rows of the same keys, but from another source or with another field: all is as ever."""
+    fields, own = FieldMap(), Sources()
+    kept = []
+    for record in [
+        {"loss": 2.0, "train_loss": 3.0},
+        {"loss": 1.9, "train_loss": 3.0},
+        {"loss": "ce", "train_loss": 3.0},
+        {"loss": 1.8, "train_loss": 3.0},
+        {"loss": "ce", "train_loss": 3.0, "lr": 0.1},
+        {"loss": 1.7, "train_loss": 3.0, "lr": 0.1},
+    ]:
+        found = fields.read(record)
+        own.settle(found)
+        kept.append(found.values.get("loss"))
+    assert kept == [2.0, 1.9, None, 1.8, None, 1.7]
+    assert own.to_state() == {"rank": {"loss": 1, "learning_rate": 2}, "worse_rows": {}}
+
+
 def test_equal_names_take_turns() -> None:
     """fairseq counts updates under three names, one for each kind of row."""
     own = Sources()
