@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from .numbers import number
@@ -117,8 +118,13 @@ class FieldMap:
         values: dict[str, float] = {}
         ranks = plan.ranks
         nulls: tuple[str, ...] = ()
-        for name, rank, key, path, reading, as_is in plan.candidates:
+        for name, rank, key, path, reading, as_is, more in plan.candidates:
             if name in values or name in nulls:
+                # Of several policies the one that is not finite speaks for them all.
+                if more and rank == ranks[name]:
+                    other = reading(get(record, path))
+                    if other is not None and not isfinite(other):
+                        values[name] = other
                 continue
             raw = record[key] if key is not None else get(record, path)
             if as_is and type(raw) is float:

@@ -28,6 +28,7 @@ class Candidate(NamedTuple):
         path: The keys that lead to it.
         reading: How its value becomes a number.
         as_is: Whether that leaves a float as it is.
+        more: Whether it is one more place of the source before it: another policy's.
     """
 
     field: str
@@ -36,6 +37,7 @@ class Candidate(NamedTuple):
     path: Path
     reading: Callable[[object], float | None]
     as_is: bool
+    more: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +146,15 @@ class Planner:
         for order, pattern in self._patterns:
             fits = [path for key, path in dotted if pattern.fullmatch(key)]
             hits += [(order, place, path) for place, path in enumerate(fits)]
-        for order, _, path in sorted(hits, key=lambda hit: hit[:2]):
+        for order, place, path in sorted(hits, key=lambda hit: hit[:2]):
             name, rank, source = self._sources[order]
             if not set(source.unless).isdisjoint(record):
                 continue
             if source.beside and set(source.beside).isdisjoint(flat):
                 continue
             key = path[0] if len(path) == 1 else None
-            as_is = source.reading in AS_IS
-            yield Candidate(name, rank, key, path, READINGS[source.reading], as_is)
+            as_is, more = source.reading in AS_IS, "*" in source.key and place > 0
+            yield Candidate(name, rank, key, path, READINGS[source.reading], as_is, more)
 
     def shape(self, record: Mapping[str, object]) -> tuple[object, ...]:
         """What two records have in common if one plan is good for both."""

@@ -54,18 +54,20 @@ def naive(record: dict[str, Any]) -> tuple[dict[str, float], set[str]]:
                 keys = [source.key, *(f"{wrapper}.{source.key}" for wrapper in WRAPPERS)]
                 raws = [flat[key] for key in keys if key in flat]
             for raw in raws:
+                value = READINGS[source.reading](raw)
                 if name in values or name in nulls:
-                    break
-                if raw is None:
+                    if "*" in source.key and value is not None and not math.isfinite(value):
+                        values[name] = value
+                elif raw is None:
                     nulls.add(name)
-                elif (value := READINGS[source.reading](raw)) is not None:
+                elif value is not None:
                     values[name] = value
     return values, nulls
 
 
 source_keys = sorted({s.key for name in ALIASES for s in sources(name) if "*" not in s.key})
 keys = st.sampled_from([*source_keys, "train_runtime", "data_time", "data", "info", "note"])
-values = st.none() | st.integers(0, 9) | st.just("2.5") | st.just("3/9")
+values = st.none() | st.integers(0, 9) | st.sampled_from(["2.5", "3/9", math.inf, -math.inf])
 inner_keys = st.sampled_from(["actor/pg_loss", "actor/lr", "learner", "p", "total_loss", "x"])
 nested = st.recursive(
     values, lambda deeper: st.dictionaries(inner_keys, deeper, max_size=3), max_leaves=6

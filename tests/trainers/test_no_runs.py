@@ -51,6 +51,20 @@ def test_default_names() -> None:
     assert [path for path in OTHERS if wanted(path)] == []
 
 
+def test_a_tree_of_logs(tmp_path: Path) -> None:
+    """Pointed at a tree, it finds every log, names each run after its path, and the NaN in each."""
+    for path in [*LOGS, *OTHERS]:
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(lines([{"step": 1, "loss": 2.5}, {"step": 2, "loss": "nan"}]))
+    settings = load_settings({}, {}, os.devnull)
+    diagnoses, troubles = read_all([str(tmp_path)], settings, None, whole_file=False)
+    assert troubles == []
+    assert {d.run for d in diagnoses} >= {"sb3/progress", "saves/llama/trainer_log", "mae/log"}
+    assert len({d.run for d in diagnoses}) == len(LOGS)
+    assert all([f.category for f in d.findings] == ["nan_loss"] for d in diagnoses)
+
+
 def own_log() -> bytes:
     """Lines of our own log, with what a run may show in it."""
     facts: dict[str, Any] = {"run": "a/metrics", "step": 120, "rows": 9, "reason": "not_json"}

@@ -62,6 +62,16 @@ def test_rllib() -> None:
     assert seen.rows[1].timestamp_s == 1.6e9
 
 
+def test_one_policy_of_several() -> None:
+    """The first speaks for all, until another one's loss is NaN."""
+    sound, lost = {"total_loss": 0.5}, {"total_loss": NAN}
+    for learners in ({"a": sound, "b": sound, "c": sound}, {"a": sound, "b": lost, "c": sound}):
+        expected = [9] if lost in learners.values() else []
+        assert read([rllib(9, learners)]).nans == expected
+        assert read([{"training_iteration": 9, "learners": learners}]).nans == expected
+    assert read([rllib(9, {"a": sound}) | {"loss": 1.5, "learners": {"b": lost}}]).nans == []
+
+
 def test_rllib_impala() -> None:
     """An older one has no policies, a gradient norm, and no total loss."""
     seen = read(
