@@ -151,7 +151,7 @@ class Reading:
         if not reader.is_metric:
             if reader.rows:
                 diagnosis.skipped = NO_FIELDS
-            elif reader.bad_lines or reader.received > reader.offset:
+            elif not _blank(reader):
                 diagnosis.skipped = NO_ROWS
         if diagnosis.unread and not reader.received:
             diagnosis.skipped = diagnosis.unread.popitem()[1]
@@ -206,7 +206,7 @@ class Reading:
                 diagnosis.skipped = NO_FIELDS
                 return
         held += reader.rest()
-        if not (reader.bad_lines or reader.received > reader.offset) or reader.rows:
+        if _blank(reader) or reader.rows:
             tell()
 
     def _name(self, target: Target) -> str:
@@ -218,6 +218,11 @@ class Reading:
         name = distinct_name(name, path, root, self._names.__contains__)
         self._names.add(name)
         return name
+
+
+def _blank(reader: RunReader) -> bool:
+    """Whether the file holds nothing, or nothing but blank lines."""
+    return not (reader.first_line or reader.bad_lines or reader.received > reader.offset)
 
 
 def _absolute(root: str | None) -> str | None:

@@ -61,6 +61,7 @@ def test_troubles(tmp_path: Path, settings: Settings) -> None:
         ('{"text": "x"}\n', "no training fields"),
         ('{"text": "x"}\n' * 10_000 + row(1, 2.0), "no training fields"),
         ("no json\n", "no JSON lines"),
+        ('{\n  "best_epoch": 3,\n  "training_loss": 0.5\n}\n', "no JSON lines"),
         ("torn", "no JSON lines"),
         ('{"loss": 1}', ""),
     ],

@@ -22,6 +22,7 @@ from .rows import Row
 from .segments import Course, SegmentTracker
 
 RECENT_LOSSES = 30
+_FIELD_SETS_MAX = 64
 
 
 @dataclass(slots=True)
@@ -66,12 +67,11 @@ class RunMonitor:
         self._arrange()
 
     def _arrange(self) -> None:
-        # Looked up once, not on every row: which checks read which field.
-        self._everywhere = [w for w in self.watched if not w.check.reads]
-        self._by_fields: dict[tuple[str, ...], list[Watched]] = {}
-        for each in self.watched:
-            if each.check.reads:
-                self._by_fields.setdefault(each.check.reads, []).append(each)
+        # Those that read the same, together; those that read every row, last.
+        order = [*dict.fromkeys(w.check.reads for w in self.watched if w.check.reads), ()]
+        self._ordered = sorted(self.watched, key=lambda each: order.index(each.check.reads))
+        # Which of them are fed rows with these fields: rows are alike.
+        self._fed: dict[tuple[str, ...], list[Watched]] = {}
 
     def update(self, row: Row) -> list[Transition]:
         """Take in the next row of the run."""
@@ -85,13 +85,16 @@ class RunMonitor:
         loss = row.values.get("loss")
         if loss is not None and abs(loss) < float("inf"):
             self.recent.append(loss)
-        for fields, group in self._by_fields.items():
-            if all(name in row.values for name in fields):
-                for each in group:
-                    self._feed(each, row, transitions)
-        for each in self._everywhere:
+        fields = tuple(row.values)
+        for each in self._fed.get(fields) or self._select(fields):
             self._feed(each, row, transitions)
         return transitions
+
+    def _select(self, fields: tuple[str, ...]) -> list[Watched]:
+        if len(self._fed) >= _FIELD_SETS_MAX:
+            self._fed.clear()
+        self._fed[fields] = [w for w in self._ordered if set(w.check.reads) <= set(fields)]
+        return self._fed[fields]
 
     def _feed(self, each: Watched, row: Row, transitions: list[Transition]) -> None:
         if each.quarantined:

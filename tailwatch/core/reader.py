@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import StateOutdated
 from .check import Check, RunConfig
-from .decoding import decode, objects
+from .decoding import objects
 from .fields import FieldMap, Sources
 from .findings import Transition
 from .header import Header
@@ -125,10 +125,8 @@ class RunReader:
         """No more bytes will come: a last line without its newline counts if it is whole."""
         lines = lines or self._lines
         tail = Line(lines.tail, lines.resume_offset, lines.received)
-        try:
-            if type(decode(tail.data)) is not dict:
-                return []
-        except (ValueError, RecursionError):
+        found, broken = objects(tail.data)
+        if broken or not found:
             return []
         line = lines.take_tail()
         assert line is not None
@@ -154,6 +152,7 @@ class RunReader:
         """
         lines, self._lines = self._lines, LineBuffer(offset=0)
         self.first_line, self._header = b"", None
+        self._steps.source_restarted()
         self.monitor.source_restarted()
         return lines
 
@@ -223,7 +222,7 @@ class RunReader:
             "last_loss": self.last_loss,
             "last_timestamp_s": self.last_timestamp_s,
             "fields": self._fields.version,
-            "sources": asdict(self._sources),
+            "sources": self._sources.to_state(),
             "steps": self._steps.to_state(),
             "within": self._within and asdict(self._within),
             "rewarded": self._rewarded,

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import tailwatch.checks
 from tailwatch.checks import CATEGORIES, CHECKS
+from tailwatch.core.aliases import ALIASES
 from tailwatch.core.check import Check, RunConfig
-from tailwatch.core.fields import ALIASES
 from tailwatch.core.findings import SEVERITIES, Evidence, Hold, Mark, Severity
 from tailwatch.core.rows import Row
 

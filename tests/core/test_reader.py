@@ -140,6 +140,9 @@ def test_chunks_and_restarts_are_invisible(
     [
         (b'{"step": 1, "loss": 2}', 1, 22),
         (b'{"step": 1, "loss": 2}\r', 1, 23),
+        (b'INFO {"step": 1, "loss": 2}', 1, 27),
+        (b"{'step': 1, 'loss': nan}", 1, 24),
+        (b'{"step": 1}{"step": 2, "lo', 0, 0),
         (b'{"step": 1, "loss": 2', 0, 0),
         (b"12", 0, 0),
         (b" ", 0, 0),
