@@ -11,9 +11,10 @@ from typing import BinaryIO, NamedTuple
 
 from .config import Settings
 from .core.check import RunConfig
+from .core.fields import FieldMap
 from .core.findings import Finding, Transition
 from .core.names import distinct_name, run_name
-from .core.reader import RunReader
+from .core.reader import Observer, RunReader
 from .errors import InputError
 from .run_configs import find_run_config, read_run_config
 from .shell.progress import progress
@@ -23,6 +24,7 @@ CHUNK_BYTES = 256 * 1024
 STDIN = "-"
 NO_FIELDS = "no training fields"
 NO_ROWS = "no JSON lines"
+NO_FILE = "has no file with the name of a metric file; see --include"
 
 
 class Target(NamedTuple):
@@ -86,7 +88,7 @@ def targets(paths: Sequence[str], settings: Settings) -> Iterator[Target | Troub
             shown = os.path.join(path, os.path.relpath(found.path, root))
             yield Target(shown, path, found.size, False)
         if empty:
-            yield Trouble(path, "has no file with the name of a metric file; see --include")
+            yield Trouble(path, NO_FILE)
 
 
 class Reading:
@@ -113,9 +115,16 @@ class Reading:
         self._names: set[str] = set()
 
     def read(
-        self, target: Target, each: Callable[[str, Transition], None] | None = None
+        self,
+        target: Target,
+        each: Callable[[str, Transition], None] | None = None,
+        observer: Observer | None = None,
     ) -> Diagnosis | Trouble:
-        """Read one file to its end; *each* is called with the run and each transition."""
+        """
+        Read one file to its end.
+
+        *each* is called with the run and each transition; *observer* sees each line and row.
+        """
         name = self._name(target)
         config = self._config
         if config is None and target.path != STDIN:
@@ -123,8 +132,9 @@ class Reading:
         reader = RunReader(
             self._settings.checks,
             config,
-            fields=self._settings.fields.of(os.path.abspath(target.path), _absolute(target.root)),
+            fields=fields_of(target, self._settings),
             whole_file=self._whole_file,
+            observer=observer,
         )
         diagnosis = Diagnosis(name, target.path, target.named, reader, config, [])
         try:
@@ -180,6 +190,11 @@ class Reading:
         return name
 
 
+def fields_of(target: Target, settings: Settings) -> FieldMap:
+    """What the keys of a file mean, by the rules that are for it."""
+    return settings.fields.of(os.path.abspath(target.path), _absolute(target.root))
+
+
 def _absolute(root: str | None) -> str | None:
     return None if root is None else os.path.abspath(root)
 
@@ -189,6 +204,19 @@ def _open(path: str) -> BinaryIO:
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
     return os.fdopen(descriptor, "rb", buffering=0)
+
+
+def given_config(path: str) -> RunConfig:
+    """
+    The run configuration that the caller named.
+
+    Raises:
+        InputError: *path* names no readable run configuration.
+    """
+    config = read_run_config(os.path.abspath(path))
+    if config is None:
+        raise InputError(f"{path}: cannot be read as a run configuration")
+    return config
 
 
 def read_all(
@@ -205,11 +233,7 @@ def read_all(
     Raises:
         InputError: *run_config* names no readable run configuration.
     """
-    config = None
-    if run_config is not None:
-        config = read_run_config(os.path.abspath(run_config))
-        if config is None:
-            raise InputError(f"{run_config}: cannot be read as a run configuration")
+    config = None if run_config is None else given_config(run_config)
     found = list(targets(paths, settings))
     troubles = [one for one in found if isinstance(one, Trouble)]
     diagnoses: list[Diagnosis] = []

@@ -115,6 +115,10 @@ class FieldMap:
         mapped: Canonical field -> a key that is its best source, whatever the table says.
         ignored: Keys that mean nothing here.
 
+    Attributes:
+        own_eval: The key that *mapped* has for an evaluation loss.
+        version: Changes with anything that decides what a key means.
+
     >>> fields = FieldMap()
     >>> fields.read({"current_steps": 5, "loss": 0.5, "lr": 1e-4, "note": "hi"}).values
     {'step': 5.0, 'loss': 0.5, 'learning_rate': 0.0001}
@@ -132,12 +136,16 @@ class FieldMap:
     ) -> None:
         self._ignored = frozenset(ignored)
         self._sources = _ranked(mapped or {})
-        self._own_eval = (mapped or {}).get("eval_loss")
-        keys = [source.key for _, _, source in self._sources] + [self._own_eval or ""]
+        self.own_eval = (mapped or {}).get("eval_loss")
+        keys = [source.key for _, _, source in self._sources] + [self.own_eval or ""]
         self._heads = frozenset(WRAPPERS) | {key.split(".")[0] for key in keys if "." in key}
         self._plans: dict[tuple[object, ...], Plan] = {}
         own = repr((sorted((mapped or {}).items()), sorted(self._ignored)))
         self.version = hashlib.sha256((_TABLE + own).encode()).hexdigest()[:16]
+
+    def ignores(self, key: str) -> bool:
+        """Whether a setting says that *key* means nothing here."""
+        return not self._ignored.isdisjoint((key, key.rpartition(".")[2]))
 
     def read(self, record: Mapping[str, object]) -> Found:
         """Return the fields that *record* has."""
@@ -199,7 +207,7 @@ class FieldMap:
         evals = [
             (path[-1] if path[0] in WRAPPERS else key, path)
             for key, path in flat.items()
-            if key == self._own_eval
+            if key == self.own_eval
             or (path not in taken and _is_eval_loss(path[-1] if path[0] in WRAPPERS else key))
         ]
         return Plan(
