@@ -75,8 +75,8 @@ def _matching(relative: str, patterns: tuple[str, ...]) -> str | None:
 
 def _link(path: str, root: str) -> str | None:
     """The outermost symbolic link below *root*: the daemon does not go through it."""
-    links: str | None = None
-    while len(path) > len(root.rstrip("/")):
-        links = path if os.path.islink(path) else links
+    link: str | None = None
+    while path not in (root, "/"):
+        link = path if os.path.islink(path) else link
         path = os.path.dirname(path)
-    return links
+    return link

@@ -160,9 +160,9 @@ def _fields(seen: Observations) -> Iterator[str]:
 
 
 def _fed(use: Use) -> str:
-    values = f"{_value(use.field, use.first)} to {_value(use.field, use.last)}"
+    first, last = _value(use.field, use.first), _value(use.field, use.last)
     parts = [f"{_key(use.key)}{' (mapped by a setting)' if use.mapped else ''}", _count(use.fed)]
-    parts.append(values if use.first != use.last else _value(use.field, use.first))
+    parts.append(first if first == last else f"{first} to {last}")
     for count, what in ((use.nans, "NaN"), (use.infs, "infinite"), (use.nulls, "null")):
         parts += [f"{count} {what}"] if count else []
     if ignored := _ignored(use):

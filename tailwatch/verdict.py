@@ -92,7 +92,7 @@ def _without_fields(diagnosis: Diagnosis, seen: Observations) -> Verdict:
     kinds = {kind for kind, count in seen.kinds.items() if count}
     if kinds <= {RowKind.METADATA, RowKind.END}:
         text = "it holds only rows that describe the run: its configuration, or its end"
-        return Verdict("no_training_fields", text, (NOT_THE_TRAINERS,))
+        return Verdict("no_training_fields", text, advice or (NOT_THE_TRAINERS,))
     rows = diagnosis.reader.rows
     where = f"its first {rows} rows (64 KiB)" if diagnosis.reader.skippable else _all_rows(rows)
     text = f"no loss, evaluation loss, gradient norm or learning rate in {where}"

@@ -170,7 +170,9 @@ class KeyUse:
 
     def _look(self, record: Mapping[str, Any], row: Row) -> None:
         """Note the keys, and those that look like a field."""
-        describes = row.kind is RowKind.METADATA or row.kind is RowKind.END
+        # One with a step may be a point whose loss has a name that nobody knows.
+        describes = row.kind is RowKind.METADATA and not row.has_step
+        describes = describes or row.kind is RowKind.END
         for key, value in walk(record):
             if key not in self.keys and len(self.keys) < KEYS_MAX:
                 self.keys[key] = None

@@ -16,7 +16,7 @@ class Sample:
 
     >>> sample = Sample()
     >>> for value in (10.0, 10.0, 500.0):
-    ...     sample.add(value)
+    ...     _ = sample.add(value)
     >>> sample.median, sample.largest, sample.count
     (10.0, 500.0, 3)
 
