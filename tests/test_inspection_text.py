@@ -118,8 +118,8 @@ def test_other_steps_and_a_configuration(tmp_path: Path) -> None:
 
 def test_it_fits_80_columns_and_is_printable(tmp_path: Path, run: Path) -> None:
     """However long the keys and values are, each line fits, the two of paths and rules aside."""
-    record = {f"{'k' * 150}_loss_{n}": 1.0 for n in range(30)}
-    record |= {"step": 1, "loss\x1b": 2, f"eval_{'x' * 150}_loss": 3, "loss": 1e300}
+    record = {"loss\x1b": 2.0, **{f"{'k' * 150}_loss_{n}": 1.0 for n in range(30)}}
+    record |= {"step": 1, f"eval_{'x' * 150}_loss": 3, "loss": 1e300}
     write(tmp_path / "e" / "wide.jsonl", (json.dumps(record) + "\n") * 3 + "y" * 500 + "\n")
     for path in (Path("e/wide.jsonl"), run):
         for line in text_of(path).splitlines():
