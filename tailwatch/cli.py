@@ -16,6 +16,7 @@ from . import __version__, options
 from .checks import CATEGORIES, CHECKS
 from .config import Settings, load_settings, select_checks
 from .config_receivers import SEVERITIES
+from .core.names import escape
 from .errors import CannotGoOn, ConfigError, StateUnusable, TailwatchError
 
 EXIT_FOUND = 1
@@ -71,22 +72,7 @@ def main() -> None:
 
 
 @main.command()
-@click.argument("paths", nargs=-1, type=options.PATH)
-@options.config
-@click.option("--state-dir", type=options.PATH, help="Where to keep what was read and counted.")
-@click.option("--listen", "--web.listen-address", metavar="HOST:PORT", help="Where to serve.")
-@click.option(
-    "--webhook-url",
-    metavar="URL",
-    help="Where to post critical findings. It can be seen in the list of processes; "
-    "$TAILWATCH_WEBHOOK_URL or a receiver with url_file cannot.",
-)
-@options.checks
-@click.option("--include", multiple=True, metavar="GLOB", help="Names of metric files.")
-@click.option("--exclude", multiple=True, metavar="GLOB", help="Names that are none.")
-@click.option("--sweep-interval", metavar="TIME", help="How often to look at every file.")
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]))
-@click.option("--log-format", type=click.Choice(["auto", "console", "json"]))
+@options.running
 def run(paths: tuple[str, ...], config_file: str | None, **flags: Any) -> None:
     """
     Follow the files in PATHs (files, directories) until told to stop.
@@ -128,18 +114,9 @@ def run(paths: tuple[str, ...], config_file: str | None, **flags: Any) -> None:
 def _say_troubles(diagnoses: Sequence[Any], troubles: Sequence[Any]) -> None:
     """Name what could not be read, and exit 2 if there was such, or a named file was skipped."""
     for trouble in troubles:
-        click.echo(f"tailwatch: {_printable(trouble.path)}: {trouble.reason}", err=True)
+        click.echo(f"tailwatch: {escape(trouble.path)}: {trouble.reason}", err=True)
     if troubles or any(d.skipped and d.named for d in diagnoses):
         sys.exit(EXIT_USAGE)
-
-
-def _diagnosing_settings(flags: dict[str, Any]) -> Settings:
-    given = {
-        "checks": flags["checks"],
-        "include": list(flags["include"]) or None,
-        "exclude": list(flags["exclude"]) or None,
-    }
-    return load_settings(given, os.environ, flags["config_file"])
 
 
 @main.command()
@@ -164,7 +141,7 @@ def check(
     from .documents import check_document
     from .report import check_report
 
-    settings = _diagnosing_settings(flags)
+    settings = options.diagnosing_settings(flags)
     diagnoses, troubles = read_all(paths, settings, run_config, whole_file=whole_file)
     if style == "json":
         _echo_json(check_document(diagnoses, troubles))
@@ -186,7 +163,7 @@ def replay(
     from .documents import transition_document
     from .report import transition_line
 
-    settings = _diagnosing_settings(flags)
+    settings = options.diagnosing_settings(flags)
 
     def each(run: str, transition: Any) -> None:
         if style == "json":
@@ -201,6 +178,25 @@ def replay(
                 f"tailwatch: {_printable(diagnosis.file)}: skipped: {diagnosis.skipped}", err=True
             )
     _say_troubles(diagnoses, troubles)
+
+
+@main.command()
+@options.diagnosing
+def inspect(
+    paths: tuple[str, ...], style: str, run_config: str | None, whole_file: bool, **flags: Any
+) -> None:
+    """Say what tailwatch makes of the files in PATHs: why it does not see a run."""
+    from .inspection import inspect_all
+    from .inspection_document import inspection_document
+    from .inspection_text import inspection_text
+
+    settings = options.diagnosing_settings(flags)
+    inspected = inspect_all(paths, settings, run_config, whole_file=whole_file)
+    if style == "json":
+        _echo_json(inspection_document(inspected))
+    else:
+        click.echo(inspection_text(inspected))
+    _say_troubles((), inspected.troubles)
 
 
 @main.command()

@@ -10,7 +10,8 @@ from .core.check import Check
 from .core.findings import SEVERITIES, Evidence, Finding, Transition, TransitionKind
 from .core.names import escape
 from .core.numbers import jsonable
-from .diagnose import Diagnosis, Trouble
+from .diagnose import Diagnosis
+from .targets import Trouble
 
 
 def check_document(

@@ -89,7 +89,7 @@ THIRD_PARTY = {
     "prometheus_client": {"shell.exposition", "shell.web"},
     "yaml": {"run_configs"},
     "rich": {"shell.progress"},
-    "click": {"cli", "options", "report"},
+    "click": {"cli", "options", "report", "inspection_text"},
     "sqlite3": {"shell.store", "runs_table", "schema"},
 }
 UNTESTED = {"__init__", "__main__", "errors", "ports", "messages"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from .findings import Evidence, Hold, Mark, Severity
 from .numbers import jsonable, number, shown
@@ -42,6 +42,21 @@ class RunConfig:
         """Whether there is any number in it."""
         counts = (self.planned_steps, self.save_steps, self.eval_steps, self.logging_steps)
         return any(value is not None for value in (self.learning_rate, *counts))
+
+
+class Waiting(NamedTuple):
+    """
+    What keeps a check from speaking.
+
+    Attributes:
+        rows: How many rows it has had of those that it needs.
+        rows_min: How many it needs; 0 if no number of them would do.
+        reason: Then, in words, what is in the way.
+    """
+
+    rows: int = 0
+    rows_min: int = 0
+    reason: str = ""
 
 
 class Check:
@@ -83,6 +98,16 @@ class Check:
 
     def configure(self, config: RunConfig) -> None:
         """Take in the run's configuration. It may come late, and may change."""
+
+    def waiting(self) -> Waiting | None:
+        """
+        What keeps it from speaking of the next row; None if nothing does.
+
+        A check with a threshold `rows_min` and a count `rows` need not write this: until
+        there are so many it is warming up.
+        """
+        rows, rows_min = getattr(self, "rows", 0), int(self.thresholds.get("rows_min", 0))
+        return Waiting(rows, rows_min) if rows < rows_min else None
 
     def to_state(self) -> dict[str, Any]:
         """What it remembers: small, JSON-able, finite numbers only."""
@@ -131,6 +156,12 @@ class ConfiguredRateCheck(Check):
             f"the configured learning rate {shown(rate)} is {wrong}", values, self.since
         )
 
+    def waiting(self) -> Waiting | None:
+        """It needs a rate, and a row to speak at."""
+        if self.learning_rate is None:
+            return Waiting(reason="no configuration names a learning rate")
+        return None if self.since else Waiting(rows=0, rows_min=1)
+
     def to_state(self) -> dict[str, Any]:
         """The first row and the rate, which may be Infinity: as text, for plain JSON."""
         return self.__dict__ | {"learning_rate": jsonable(self.learning_rate)}
@@ -152,6 +183,7 @@ class FirstAgainstLastCheck(Check):
         self.last = 0.0
         self.last_step: int | float = 0
         self.since: Mark | None = None
+        self.rewarded = False
 
     def holds(self) -> bool:
         """Whether the rule holds for the losses so far."""
@@ -170,7 +202,16 @@ class FirstAgainstLastCheck(Check):
             elif self.since is None:
                 self.since = mark(row)
         # Against a first loss, the loss of reinforcement learning means nothing.
+        self.rewarded = row.rewarded
         return None if row.rewarded else self.diagnose()
+
+    def waiting(self) -> Waiting | None:
+        """It compares with a first loss above 0, and not in reinforcement learning."""
+        if self.rewarded:
+            return Waiting(reason="the run logs a reward: only `check` compares its losses")
+        if self.first is not None and self.first <= 0:
+            return Waiting(reason="the first loss is not above 0")
+        return super().waiting()
 
     def to_state(self) -> dict[str, Any]:
         """A few numbers and a place."""

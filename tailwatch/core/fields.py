@@ -88,6 +88,10 @@ class FieldMap:
         mapped: Canonical field -> a key that is its best source, whatever the table says.
         ignored: Keys that mean nothing here.
 
+    Attributes:
+        own_eval: The key that *mapped* has for an evaluation loss.
+        version: Changes with anything that decides what a key means.
+
     >>> fields = FieldMap()
     >>> fields.read({"current_steps": 5, "loss": 0.5, "lr": 1e-4, "note": "hi"}).values
     {'step': 5.0, 'loss': 0.5, 'learning_rate': 0.0001}
@@ -105,12 +109,17 @@ class FieldMap:
     def __init__(
         self, mapped: Mapping[str, str] | None = None, ignored: Iterable[str] = ()
     ) -> None:
-        ignored = frozenset(ignored)
+        self._ignored = ignored = frozenset(ignored)
+        self.own_eval = (mapped or {}).get("eval_loss")
         self._planner = Planner(mapped or {}, ignored)
         self._plans: dict[tuple[object, ...], Plan] = {}
         self._keys = 0
         own = repr((sorted((mapped or {}).items()), sorted(ignored)))
         self.version = hashlib.sha256((TABLE + own).encode()).hexdigest()[:16]
+
+    def ignores(self, key: str) -> bool:
+        """Whether a setting says that *key* means nothing here."""
+        return not self._ignored.isdisjoint((key, key.rpartition(".")[2]))
 
     def read(self, record: Mapping[str, object]) -> Found:
         """Return the fields that *record* has."""

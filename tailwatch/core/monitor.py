@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from ..errors import StateOutdated
@@ -20,19 +20,10 @@ from .findings import (
 )
 from .rows import Row
 from .segments import Course, SegmentTracker
+from .watched import Watched
 
 RECENT_LOSSES = 30
 _FIELD_SETS_MAX = 64
-
-
-@dataclass(slots=True)
-class Watched:
-    """A check of one run, its lifecycle, and what its firing finding said."""
-
-    check: Check
-    life: Lifecycle
-    firing: Transition | None = None
-    quarantined: bool = False
 
 
 class RunMonitor:
@@ -99,6 +90,7 @@ class RunMonitor:
     def _feed(self, each: Watched, row: Row, transitions: list[Transition]) -> None:
         if each.quarantined:
             return
+        each.fed = True
         try:
             evidence = each.check.update(row)
         except MemoryError:  # Not the check's fault, and it would be taken out for good.
@@ -217,7 +209,7 @@ class RunMonitor:
             "recent": list(self.recent),
             "resumes": self.resumes,
             "tracker": self._tracker.to_state() if self._tracker else None,
-            "checks": {w.check.category: _wrap(w) for w in self.watched},
+            "checks": {w.check.category: w.to_state() for w in self.watched},
         }
 
     @classmethod
@@ -243,58 +235,8 @@ class RunMonitor:
         saved = state["checks"]
         if set(saved) != {check.category for check in checks}:
             raise StateOutdated("the set of checks has changed")
-        monitor.watched = [_unwrap(check, saved[check.category]) for check in checks]
+        monitor.watched = [Watched.from_state(check, saved[check.category]) for check in checks]
         if config is not None:
             monitor.configure(config)
         monitor._arrange()
         return monitor
-
-
-def _wrap(each: Watched) -> dict[str, Any]:
-    firing = each.firing
-    return {
-        "state_version": each.check.state_version,
-        "thresholds": dict(each.check.thresholds),
-        "state": each.check.to_state(),
-        "life": each.life.to_state(),
-        "quarantined": each.quarantined,
-        "firing": firing
-        and {
-            "segment": firing.segment,
-            "mark": firing.mark,
-            "message": firing.evidence.message,
-            "values": firing.evidence.values,
-            "at": firing.evidence.mark,
-            "continues": firing.continues,
-            "timestamp_s": firing.timestamp_s,
-        },
-    }
-
-
-def _unwrap(check: type[Check], saved: dict[str, Any]) -> Watched:
-    for name in ("state_version", "thresholds"):
-        ours: Any = getattr(check, name)
-        if saved[name] != ours:
-            raise StateOutdated(f"{check.category}: {name} is {saved[name]!r}, not {ours!r}")
-    firing = saved["firing"]
-    if firing is not None:
-        evidence = Evidence(
-            firing["message"], firing["values"], Mark(*firing["at"]) if firing["at"] else None
-        )
-        firing = Transition(
-            category=check.category,
-            severity=check.severity,
-            kind=TransitionKind.FIRING,
-            segment=firing["segment"],
-            mark=Mark(*firing["mark"]),
-            evidence=evidence,
-            suggestion=check.suggestion,
-            continues=firing["continues"],
-            timestamp_s=firing["timestamp_s"],
-        )
-    return Watched(
-        check.from_state(saved["state"]),
-        Lifecycle.from_state(check.hold, saved["life"]),
-        firing,
-        saved["quarantined"],
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, Protocol
 
 from ..errors import StateOutdated
 from .check import Check, RunConfig
@@ -15,12 +15,25 @@ from .findings import Transition
 from .header import Header
 from .lines import Line, LineBuffer
 from .monitor import RunMonitor
-from .rows import RowKind, make_row
+from .rows import Row, RowKind, make_row
 from .runconfig import combined, from_record
 from .steps import StepAxis
 
 SKIP_BYTES = 64 * 1024
 """A file without a training field in so many bytes of lines is no metric file."""
+
+
+class Observer(Protocol):
+    """Whoever wants to know more of a file than its checks do: `tailwatch inspect`."""
+
+    def line(self, line: Line) -> None:
+        """The next line, before anything is made of it."""
+
+    def bad_line(self, reason: str) -> None:
+        """The line was, or ended, something that is no row."""
+
+    def row(self, record: dict[str, Any], row: Row) -> None:
+        """What was made of an object of the line."""
 
 
 class RunReader:
@@ -52,7 +65,9 @@ class RunReader:
         *,
         fields: FieldMap | None = None,
         whole_file: bool = False,
+        observer: Observer | None = None,
     ) -> None:
+        self._observer = observer
         self.monitor = RunMonitor(checks, config, whole_file=whole_file)
         self._beside = config
         self._within: RunConfig | None = None
@@ -94,6 +109,11 @@ class RunReader:
     def received(self) -> int:
         """Byte offset of the next byte to feed: past the offset while a line is torn."""
         return self._lines.received
+
+    @property
+    def torn(self) -> bytes:
+        """The line that waits for its newline; nothing of one that is too long."""
+        return self._lines.tail
 
     @property
     def skippable(self) -> bool:
@@ -157,8 +177,10 @@ class RunReader:
         return lines
 
     def _take(self, line: Line) -> list[Transition]:
+        if self._observer is not None:
+            self._observer.line(line)
         if line.too_long:
-            self.bad_lines["too_long"] += 1
+            self._bad("too_long")
             return []
         if self._header is None and not self.first_line and Header.begins(line.data):
             self._header = Header()
@@ -170,7 +192,7 @@ class RunReader:
         if not self.first_line:
             self.first_line = line.data[:256]
         if broken:
-            self.bad_lines[broken] += 1
+            self._bad(broken)
         transitions: list[Transition] = []
         for record in records:
             transitions += self._evaluate(record, line.offset)
@@ -185,11 +207,16 @@ class RunReader:
         lines = header.lines
         described = header.take() if belongs else None
         if described is None:
-            self.bad_lines["not_json"] += lines
+            self._bad("not_json", lines)
         else:
             self._describe(described)
         self._header = None
         return belongs
+
+    def _bad(self, reason: str, lines: int = 1) -> None:
+        self.bad_lines[reason] += lines
+        if self._observer is not None and lines:
+            self._observer.bad_line(reason)
 
     def _evaluate(self, record: dict[str, Any], offset: int) -> list[Transition]:
         row = make_row(record, self._fields, self._sources, self.rows + 1, offset)
@@ -203,6 +230,8 @@ class RunReader:
         self.is_metric = self.is_metric or row.has_training_field
         self.last_loss = row.values.get("loss", self.last_loss)
         self.last_timestamp_s = row.timestamp_s or self.last_timestamp_s
+        if self._observer is not None:
+            self._observer.row(record, row)
         return self.monitor.update(row)
 
     def _describe(self, record: dict[str, Any]) -> None:

@@ -153,6 +153,36 @@ def test_state_is_bounded(check: type[Check]) -> None:
 
 
 @every_check
+@settings(deadline=None, max_examples=60)
+@given(story=stories, rate=rates, rewarded=st.booleans())
+def test_a_check_that_waits_is_silent(
+    check: type[Check], story: list[Row], rate: float | None, rewarded: bool
+) -> None:
+    """While it says that it waits its level is down, and what it waits for is a number or a reason."""
+    each = check()
+    each.configure(RunConfig(learning_rate=rate))
+    for row in story:
+        row.rewarded = rewarded
+        level = each.update(row) if all(name in row.values for name in each.reads) else None
+        waiting = each.waiting()
+        if waiting is not None:
+            assert level is None
+            assert 0 <= waiting.rows <= waiting.rows_min
+            assert waiting.rows < waiting.rows_min or waiting.reason
+            assert waiting.reason.isprintable()
+
+
+@every_check
+def test_a_long_run_arms_every_check(check: type[Check]) -> None:
+    """After 1,000 rows that have every field, none is waiting any more."""
+    each = check()
+    each.configure(RunConfig(learning_rate=1e-4))
+    for row in long_story(1000):
+        feed(each, row)
+    assert each.waiting() is None
+
+
+@every_check
 def test_docstring_is_the_form(check: type[Check]) -> None:
     """It has the five headings in their order, text under each, and an example that runs."""
     text = inspect.getdoc(check)
