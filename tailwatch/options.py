@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import click
+
+from .config import Settings, load_settings
 
 # Whether a path can be read is for us to say, in one line, and not for click.
 PATH = click.Path(readable=False)
@@ -84,8 +87,45 @@ def benching(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def running(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The settings that `run` takes as flags."""
+    for decorate in reversed(
+        (
+            click.argument("paths", nargs=-1, type=PATH),
+            config,
+            click.option(
+                "--state-dir", type=PATH, help="Where to keep what was read and counted."
+            ),
+            click.option(
+                "--listen", "--web.listen-address", metavar="HOST:PORT", help="Where to serve."
+            ),
+            click.option(
+                "--webhook-url",
+                metavar="URL",
+                help="Where to post critical findings. It can be seen in the list of processes; "
+                "$TAILWATCH_WEBHOOK_URL or a receiver with url_file cannot.",
+            ),
+            checks,
+            *_names,
+            click.option(
+                "--sweep-interval", metavar="TIME", help="How often to look at every file."
+            ),
+            click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"])),
+            click.option("--log-format", type=click.Choice(["auto", "console", "json"])),
+        )
+    ):
+        command = decorate(command)
+    return command
+
+
+def diagnosing_settings(flags: dict[str, Any]) -> Settings:
+    """The settings of a command that is `diagnosing`."""
+    config_file = flags.pop("config_file")
+    return load_settings(given(**flags), os.environ, config_file)
+
+
 def diagnosing(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What `check` and `replay` share."""
+    """What `check`, `replay` and `inspect` share."""
     for decorate in (
         click.argument("paths", nargs=-1, required=True, type=PATH),
         config,

@@ -12,14 +12,16 @@ from .core.fields import FieldMap
 from .core.findings import Transition, TransitionKind
 from .core.lines import LineBuffer
 from .core.reader import RunReader
+from .core.trail import Trail
 from .errors import StateOutdated
-from .messages import RunRecord, RunView, Standing, Tally
+from .messages import SIZE_UNKNOWN, FoundFile, RunRecord, Tally
 
 PAGE_INTERVAL_S = 3600.0
 """At most one page for a run and category in this time, unless a new era began."""
 REST_S = 600.0
 REST_GAPS = 10
-ALIASES_MAX = 64
+ALIASES_MAX = 256
+PAST_MAX = 16
 
 
 class Paged(NamedTuple):
@@ -104,9 +106,25 @@ class Tracked:
         """Whether nothing is at the path."""
         return self.gone_s is not None
 
+    def cursors(self) -> list[Cursor]:
+        """Where we are in its file, and were in those that it was before."""
+        return [self.cursor, *(each.cursor for each in self.previous), *self.past]
+
+    def was_there(self, found: FoundFile) -> None:
+        """All that the file holds now was there when this process first saw it."""
+        self.backlog_end = found.size
+        trail = self.cursor.trail or Trail()
+        if found.size == SIZE_UNKNOWN and not trail.until_ns:
+            self.cursor.trail = trail._replace(until_ns=found.changed[1])
+
     def alias(self, cursor: Cursor) -> str | None:
         """Another path of the file that *cursor* is in."""
         return self.aliases.get(cursor.identity[:2])
+
+    def others(self, cursor: Cursor) -> list[Cursor]:
+        """Where we were in the other files of the run."""
+        known = (self.cursor, *(each.cursor for each in self.previous), *self.past)
+        return [each for each in known if each is not cursor]
 
     def also_at(self, inode: tuple[int, int], path: str) -> None:
         """One of its files was seen under another path."""
@@ -114,12 +132,22 @@ class Tracked:
             self.aliases.clear()
         self.aliases[inode] = path
 
-    def recall(self, cursor: Cursor, monotonic_s: float) -> None:
-        """A file that was done with is there and has grown: look at it again."""
-        if cursor in self.past:
-            self.past.remove(cursor)
-            cursor.rewind()
-            self.previous.append(Previous(cursor, LineBuffer(offset=cursor.offset), monotonic_s))
+    def done_with(self, cursor: Cursor) -> None:
+        """Nothing more is expected of a file; only its place is kept, to know it again."""
+        if not cursor.offset:
+            return
+        self.past.append(cursor)
+        # First those go that were not seen under another name.
+        away = [each for each in self.past if self.alias(each) is None]
+        if len(away) > PAST_MAX:
+            self.forget(away[0])
+        elif len(self.past) > ALIASES_MAX:
+            self.forget(self.past[0])
+
+    def forget(self, cursor: Cursor) -> None:
+        """The file of *cursor*, which is not the present one, is no longer ours."""
+        self.previous = [each for each in self.previous if each.cursor is not cursor]
+        self.past = [each for each in self.past if each is not cursor]
 
     def arrived(self, now_s: float, monotonic_s: float) -> None:
         """Bytes came: note the time, and the silence before them."""
@@ -195,11 +223,11 @@ class Tracked:
         self.history_told = self.history_told or due
         return due
 
-    def record(self, *, small: bool = False) -> RunRecord:
-        """What to keep of it; *small*: but for what reading the file again would give."""
+    def record(self) -> RunRecord:
+        """What to keep of it."""
         assert self.name is not None
         state: dict[str, Any] = {
-            "reader": None if small else self.reader.to_state(),
+            "reader": self.reader.to_state(),
             "cursor": self.cursor.to_state(),
             "tallies": self.tallies,
             "paged": self.paged,
@@ -235,39 +263,6 @@ class Tracked:
             setattr(tracked, name, state[name])
         tracked.at_path = tuple(tracked.at_path)
         return tracked
-
-    def view(self, state: str) -> RunView:
-        """What is shown of it."""
-        assert self.name is not None
-        monitor = self.reader.monitor
-        standing = [
-            Standing(
-                t.category,
-                t.severity,
-                t.evidence.message,
-                t.suggestion,
-                t.mark.step,
-                t.mark.row,
-                self.tallies[t.category].last_s if t.category in self.tallies else None,
-            )
-            for t in monitor.firing()
-        ]
-        return RunView(
-            name=self.name,
-            file=self.path,
-            state=state,
-            segment=monitor.segment,
-            rows=self.reader.rows,
-            last_step=monitor.last.step if monitor.last else None,
-            loss=self.reader.last_loss,
-            last_row_s=self.last_row_s,
-            read_at_s=self.read_at_s,
-            lag_bytes=self.lag_bytes,
-            tallies=dict(self.tallies),
-            standing=standing,
-            recent=tuple(monitor.recent),
-            run_config=monitor.config.source,
-        )
 
     def configure(self, config: RunConfig | None) -> None:
         """Take in the run's configuration, if there is one."""

@@ -89,6 +89,33 @@ def test_fail_on(runs: Path, severity: str, path: str, code: int) -> None:
     invoke("check", "--fail-on", severity, str(runs / path), code=code)
 
 
+def test_inspect_answers_for_any_file(runs: Path) -> None:
+    """A file that is no metric file is an answer and exit 0; a path that cannot be read is exit 2."""
+    result = invoke("inspect", "--format", "json", str(runs))
+    files = {file["run"]: file for file in strict(result.stdout)["files"]}
+
+    assert {run: file["reason"] for run, file in files.items()} == {
+        "bad/m": None, "data/notes": "no_json", "data/train": "data_set",
+        "good/m": None, "young/m": None,
+    }  # fmt: skip
+    assert "data set: text" in invoke("inspect", str(runs / "data" / "train.jsonl")).stdout
+    result = invoke("inspect", str(runs / "good"), str(runs / "n\x1b"), code=2)
+    assert "a metric file" in result.stdout
+    assert result.stderr == f"tailwatch: {runs}/n\\x1b: No such file or directory\n"
+
+
+def test_inspect_reads_standard_input(runs: Path) -> None:
+    """`-` is a file without a name: nothing is said of patterns."""
+    data = (runs / "bad" / "m.jsonl").read_bytes()
+    result = subprocess.run(
+        command("inspect", "-"), input=data, capture_output=True, check=False, env=environment()
+    )
+
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert result.stdout.startswith(b"stdin  -\n  a metric file\n  trainer ")
+    assert b"\x1b" not in result.stdout
+
+
 def test_a_named_file_that_is_no_metric_file(runs: Path) -> None:
     """A data set that was named is exit 2; in a directory it is only skipped."""
     result = invoke("check", str(runs / "data" / "train.jsonl"), code=2)

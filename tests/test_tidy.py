@@ -35,11 +35,13 @@ ENGINE_SIDE = {
     "messages",
     "pump",
     "reading",
+    "owners",
     "errors",
     "tracked",
     "files",
     "dispatch",
     "shown",
+    "telling",
 }
 MAY_IMPORT: dict[str, set[str]] = {
     "core": {"core", "errors"},
@@ -61,14 +63,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "files": ENGINE_SIDE,
     "pump": ENGINE_SIDE,
     "reading": ENGINE_SIDE,
+    "owners": ENGINE_SIDE,
     "dispatch": ENGINE_SIDE,
     "shown": ENGINE_SIDE,
+    "telling": ENGINE_SIDE,
     "engine": ENGINE_SIDE,
     "board": {"messages"},
     "packing": set(),
+    "runs_table": {"messages", "packing"},
     "schema": set(),
     "run_configs": {"core"},
     "saves": {"core", "messages"},
+    "content": {"core"},
     "shell": {
         "core",
         "ports",
@@ -76,9 +82,11 @@ MAY_IMPORT: dict[str, set[str]] = {
         "errors",
         "board",
         "packing",
+        "runs_table",
         "schema",
         "run_configs",
         "saves",
+        "content",
         "",
     },
 }
@@ -90,8 +98,8 @@ THIRD_PARTY = {
     "prometheus_client": {"shell.exposition", "shell.web"},
     "yaml": {"run_configs"},
     "rich": {"shell.progress"},
-    "click": {"cli", "options", "report"},
-    "sqlite3": {"shell.store", "schema"},
+    "click": {"cli", "options", "report", "inspection_text"},
+    "sqlite3": {"shell.store", "runs_table", "schema"},
 }
 UNTESTED = {"__init__", "__main__", "errors", "ports", "messages"}
 """Modules without behaviour of their own."""

@@ -15,6 +15,7 @@ from tailwatch.core.findings import TransitionKind
 from tailwatch.core.reader import SKIP_BYTES, RunReader
 from tailwatch.pump import Pumped
 from tailwatch.pump import pump as pump_file
+from tailwatch.shown import view_of
 from tailwatch.tracked import REST_GAPS, REST_S, Tracked
 from tests.shell.helpers import transition
 
@@ -315,7 +316,7 @@ def test_view_shows_the_run(file: Tracked) -> None:
     file.configure(RunConfig(0.001, "/runs/a/args.json"))
     pump(file, rows(2.0, float("nan")))
     file.count(file.reader.monitor.firing()[0], 1000.0)
-    view = file.view("active")
+    view = view_of(file, "active")
     assert (
         view.name,
         view.state,

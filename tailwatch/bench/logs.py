@@ -12,7 +12,8 @@ from ..core.check import Check, RunConfig
 from ..core.fields import FieldMap
 from ..core.findings import Evidence, Hold, Severity
 from ..core.rows import Row
-from ..diagnose import Reading, Target, Trouble
+from ..diagnose import Reading
+from ..targets import Target, Trouble
 
 LOG_BYTES_MAX = 256 * 1024 * 1024
 """A log is kept in memory, and read several times: a longer one is left out."""

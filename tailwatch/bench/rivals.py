@@ -21,7 +21,6 @@ from ..core.check import Check
 from ..core.findings import Evidence, Hold, Severity
 from ..core.rows import Row
 
-
 _SEED = "seed_"
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..config import Settings
-from ..diagnose import Target, Trouble, targets
 from ..shell.progress import progress
+from ..targets import Target, Trouble, targets
 from .logs import Log, read_logs
 from .measure import measure, new_score
 from .score import Score

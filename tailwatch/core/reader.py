@@ -5,22 +5,35 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, Protocol
 
 from ..errors import StateOutdated
 from .check import Check, RunConfig
-from .decoding import decode, objects
+from .decoding import objects
 from .fields import FieldMap, Sources
 from .findings import Transition
 from .header import Header
 from .lines import Line, LineBuffer
 from .monitor import RunMonitor
-from .rows import RowKind, make_row
+from .rows import Row, RowKind, make_row
 from .runconfig import combined, from_record
 from .steps import StepAxis
 
 SKIP_BYTES = 64 * 1024
 """A file without a training field in so many bytes of lines is no metric file."""
+
+
+class Observer(Protocol):
+    """Whoever wants to know more of a file than its checks do: `tailwatch inspect`."""
+
+    def line(self, line: Line) -> None:
+        """The next line, before anything is made of it."""
+
+    def bad_line(self, reason: str) -> None:
+        """The line was, or ended, something that is no row."""
+
+    def row(self, record: dict[str, Any], row: Row) -> None:
+        """What was made of an object of the line."""
 
 
 class RunReader:
@@ -52,7 +65,9 @@ class RunReader:
         *,
         fields: FieldMap | None = None,
         whole_file: bool = False,
+        observer: Observer | None = None,
     ) -> None:
+        self._observer = observer
         self.monitor = RunMonitor(checks, config, whole_file=whole_file)
         self._beside = config
         self._within: RunConfig | None = None
@@ -96,6 +111,11 @@ class RunReader:
         return self._lines.received
 
     @property
+    def torn(self) -> bytes:
+        """The line that waits for its newline; nothing of one that is too long."""
+        return self._lines.tail
+
+    @property
     def skippable(self) -> bool:
         """Whether enough was read without a training field to call it no metric file."""
         return not self.is_metric and self._line_bytes >= SKIP_BYTES
@@ -125,10 +145,8 @@ class RunReader:
         """No more bytes will come: a last line without its newline counts if it is whole."""
         lines = lines or self._lines
         tail = Line(lines.tail, lines.resume_offset, lines.received)
-        try:
-            if type(decode(tail.data)) is not dict:
-                return []
-        except (ValueError, RecursionError):
+        found, broken = objects(tail.data)
+        if broken or not found:
             return []
         line = lines.take_tail()
         assert line is not None
@@ -140,7 +158,11 @@ class RunReader:
 
     def rewind(self) -> None:
         """Forget the torn line: it will be fed again, from `offset`."""
-        self._lines = LineBuffer(offset=self.offset)
+        self.go_to(self.offset)
+
+    def go_to(self, offset: int) -> None:
+        """What is fed next stands at *offset*, after a whole line."""
+        self._lines = LineBuffer(offset=offset)
 
     def source_restarted(self) -> LineBuffer:
         """
@@ -150,12 +172,15 @@ class RunReader:
         """
         lines, self._lines = self._lines, LineBuffer(offset=0)
         self.first_line, self._header = b"", None
+        self._steps.source_restarted()
         self.monitor.source_restarted()
         return lines
 
     def _take(self, line: Line) -> list[Transition]:
+        if self._observer is not None:
+            self._observer.line(line)
         if line.too_long:
-            self.bad_lines["too_long"] += 1
+            self._bad("too_long")
             return []
         if self._header is None and not self.first_line and Header.begins(line.data):
             self._header = Header()
@@ -167,7 +192,7 @@ class RunReader:
         if not self.first_line:
             self.first_line = line.data[:256]
         if broken:
-            self.bad_lines[broken] += 1
+            self._bad(broken)
         transitions: list[Transition] = []
         for record in records:
             transitions += self._evaluate(record, line.offset)
@@ -182,11 +207,16 @@ class RunReader:
         lines = header.lines
         described = header.take() if belongs else None
         if described is None:
-            self.bad_lines["not_json"] += lines
+            self._bad("not_json", lines)
         else:
             self._describe(described)
         self._header = None
         return belongs
+
+    def _bad(self, reason: str, lines: int = 1) -> None:
+        self.bad_lines[reason] += lines
+        if self._observer is not None and lines:
+            self._observer.bad_line(reason)
 
     def _evaluate(self, record: dict[str, Any], offset: int) -> list[Transition]:
         row = make_row(record, self._fields, self._sources, self.rows + 1, offset)
@@ -200,6 +230,8 @@ class RunReader:
         self.is_metric = self.is_metric or row.has_training_field
         self.last_loss = row.values.get("loss", self.last_loss)
         self.last_timestamp_s = row.timestamp_s or self.last_timestamp_s
+        if self._observer is not None:
+            self._observer.row(record, row)
         return self.monitor.update(row)
 
     def _describe(self, record: dict[str, Any]) -> None:
@@ -219,7 +251,7 @@ class RunReader:
             "last_loss": self.last_loss,
             "last_timestamp_s": self.last_timestamp_s,
             "fields": self._fields.version,
-            "sources": asdict(self._sources),
+            "sources": self._sources.to_state(),
             "steps": self._steps.to_state(),
             "within": self._within and asdict(self._within),
             "rewarded": self._rewarded,
