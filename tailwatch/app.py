@@ -29,6 +29,7 @@ from .shell.courier import HttpCourier
 from .shell.exposition import Exposed, make_registry
 from .shell.follower import LocalFollower
 from .shell.heartbeat import Heartbeat
+from .shell.holders import written_by
 from .shell.inbox import ThreadInbox
 from .shell.mounts import Mounts
 from .shell.saves import SavesFollower, SavesScanner
@@ -117,6 +118,7 @@ class Daemon:
                 publisher=board,
                 clock=clock,
                 log=self.log,
+                writers=written_by,
             )
             couriers = self._couriers(settings, stack)
             vital += couriers.values()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 import traceback
 from collections.abc import Sequence
 from typing import Any
@@ -180,9 +179,8 @@ def bench(directory: str, style: str, seed: int, rivals: bool, **flags: Any) -> 
     from .bench import table
     from .bench.run import bench_all
 
-    score, troubles = bench_all(
-        [directory], options.diagnosing_settings(flags), seed, rivals=rivals
-    )
+    settings = options.diagnosing_settings(flags)
+    score, troubles = bench_all([directory], settings, seed, rivals=rivals)
     _name_troubles(troubles)
     if not score.runs:
         raise InputError(f"{directory}: no metric log in it that can be read")
@@ -293,9 +291,7 @@ def demo(seconds: float, keep: bool) -> None:
     from .demo import run_demo
     from .shell.logs import configure_logs
 
-    began_s = time.monotonic()
     run_demo(seconds, keep, click.echo, configure_logs("warning", "auto"))
-    click.echo(f"It took {time.monotonic() - began_s:.0f} s.")
 
 
 def _echo_json(document: Any) -> None:

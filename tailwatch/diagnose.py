@@ -15,7 +15,8 @@ from .core.check import RunConfig
 from .core.fields import FieldMap
 from .core.findings import Finding, Transition
 from .core.names import distinct_name, run_name
-from .core.reader import Observer, RunReader
+from .core.observer import Observer
+from .core.reader import RunReader
 from .core.trainer_state import beside, is_state, same_training
 from .errors import InputError
 from .run_configs import find_run_config, read_run_config

@@ -65,6 +65,7 @@ class Engine:
             keep_s=options.run_retention_s,
             run_pattern=options.run_pattern,
             fields=options.fields,
+            writers=world.writers,
         )
         self._commit = Commit()
         self._changed: dict[str, Tracked] = {}

@@ -17,6 +17,7 @@ from .core.reader import RunReader
 from .core.trainer_state import beside, is_state
 from .messages import FoundFile, RunRecord
 from .ports import Follower, Log, Scanner
+from .quiet import Quiet, Writers
 from .reading import Reading, Take
 from .tracked import Previous, Tracked
 
@@ -46,6 +47,7 @@ class Files:
         keep_s: Runs that ended are taken up after a restart if their last row is not older.
         run_pattern: See `core.names.run_name`.
         fields: What the keys of each file mean.
+        writers: See `quiet.Quiet`.
     """
 
     checks: Sequence[type[Check]]
@@ -62,15 +64,18 @@ class Files:
     keep_s: float
     run_pattern: re.Pattern[str] | None
     fields: FieldRules
+    writers: Writers
     known_roots: set[str] = field(default_factory=set)
     swept: bool = False
     _reading: Reading = field(init=False)
+    _quiet: Quiet = field(init=False)
     _ended: dict[tuple[int, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._reading = Reading(
             self.follower, self.log, self.take, self.restarted, self.run_pattern, self.named
         )
+        self._quiet = Quiet(self.checks, self._reading, self.follower, self.take, self.writers)
 
     def restore(
         self,
@@ -290,10 +295,4 @@ class Files:
 
     def rest(self, now_s: float, monotonic_s: float) -> None:
         """See which runs have gone quiet."""
-        for tracked in self._reading.files.values():
-            due_s = tracked.rest_due_s()
-            due = due_s is not None and monotonic_s >= due_s
-            if due and tracked.path not in self._reading.behind:
-                self._reading.quiet_config(tracked, monotonic_s)
-                self.take(tracked, tracked.rest(), now_s)
-                self.follower.release(tracked.path)
+        self._quiet.look(now_s, monotonic_s)

@@ -192,3 +192,4 @@ class World:
     publisher: Publisher
     clock: Clock
     log: Log
+    writers: Callable[[Iterable[str]], Mapping[str, int]] = lambda _: {}

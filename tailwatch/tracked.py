@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from .core.check import Check, RunConfig
 from .core.cursor import Cursor
@@ -12,24 +12,16 @@ from .core.fields import FieldMap
 from .core.findings import Transition, TransitionKind
 from .core.lines import LineBuffer
 from .core.reader import RunReader
+from .core.silence import Arrivals
 from .core.trail import Trail
 from .errors import StateOutdated
 from .messages import SIZE_UNKNOWN, FoundFile, RunRecord, Tally
+from .paging import Paged
 
-PAGE_INTERVAL_S = 3600.0
-"""At most one page for a run and category in this time, unless a new era began."""
 REST_S = 600.0
 REST_GAPS = 10
 ALIASES_MAX = 256
 PAST_MAX = 16
-
-
-class Paged(NamedTuple):
-    """The last page of a category: when (Unix seconds), in which era, and if it still stands."""
-
-    time_s: float
-    era: int
-    stands: bool
 
 
 @dataclass(slots=True)
@@ -55,7 +47,9 @@ class Tracked:
         last_row_s: When the newest row was written, as far as we know (Unix seconds).
         last_seen_s: When the file last gave us bytes, or was first seen (Unix seconds).
         read_at_s: The same on the monotonic clock.
-        gap_s: The longest silence between two live reads.
+        arrivals: The silences between live reads.
+        writer: A process that was seen to hold the file open for writing, in this silence.
+        sought_writer: Whether one was looked for.
         aliases: Other paths under which its files were seen, by device and inode: hard links,
             and where they were moved.
         previous: Files that it was before a rotation, from which something may still come.
@@ -84,7 +78,10 @@ class Tracked:
     last_row_s: float | None = None
     last_seen_s: float = 0.0
     read_at_s: float = 0.0
-    gap_s: float = 0.0
+    arrivals: Arrivals = field(default_factory=Arrivals)
+    writer: int | None = None
+    sought_writer: bool = False
+    _heard: tuple[int, bool, float] = (0, False, 0.0)
     at_rest: bool = False
     aliases: dict[tuple[int, int], str] = field(default_factory=dict)
     previous: list[Previous] = field(default_factory=list)
@@ -152,15 +149,26 @@ class Tracked:
     def arrived(self, now_s: float, monotonic_s: float) -> None:
         """Bytes came: note the time, and the silence before them."""
         if self.cursor.received > self.backlog_end:
-            self.gap_s = max(self.gap_s, monotonic_s - self.read_at_s)
+            self.arrivals.add(monotonic_s - self.read_at_s, self._gap_kind())
+        self._heard = self.reader.heard
+        self.writer, self.sought_writer = None, False
         self.read_at_s, self.last_seen_s = monotonic_s, now_s
         self.last_row_s = self._time(self.reader.last_timestamp_s, self.cursor.offset, now_s)
+
+    def _gap_kind(self) -> str:
+        """What stood around the silence that has just ended: see `core.silence.Arrivals`."""
+        evals, last_was_eval, step = self._heard
+        evals_now, _, step_now = self.reader.heard
+        if last_was_eval or evals_now > evals:
+            return "eval"
+        every = self.reader.monitor.config.save_steps
+        return "save" if every and step // every != step_now // every else "train"
 
     def rest_due_s(self) -> float | None:
         """When (monotonic) to call the run quiet if nothing comes. None: it is, or is no run."""
         if self.at_rest or self.name is None or self.lag_bytes:
             return None
-        return self.read_at_s + max(REST_S, REST_GAPS * self.gap_s)
+        return self.read_at_s + max(REST_S, REST_GAPS * self.arrivals.usual_s)
 
     def rest(self) -> list[Transition]:
         """The run ended or went quiet."""
@@ -191,23 +199,6 @@ class Tracked:
                 old.total + 1, max(time_s, old.last_s or 0.0)
             )
 
-    def may_page(self, transition: Transition, now_s: float) -> bool:
-        """Whether the limits of the life cycle let anyone be told of it; if so, note it."""
-        if transition.continues:
-            return False
-        last = self.paged.get(transition.category)
-        if transition.kind is TransitionKind.RESOLVED:
-            if last is None or not last.stands:
-                return False
-            self.paged[transition.category] = last._replace(stands=False)
-            return True
-        # A clock that was set back must not silence a run for years.
-        recent = last is not None and 0 <= now_s - last.time_s < PAGE_INTERVAL_S
-        if recent and last is not None and last.era == transition.era:
-            return False
-        self.paged[transition.category] = Paged(now_s, transition.era, True)
-        return True
-
     def is_history(self, transition: Transition) -> bool:
         """Whether it happened before the first start."""
         return transition.mark.offset < self.history_end
@@ -232,6 +223,7 @@ class Tracked:
             "tallies": self.tallies,
             "paged": self.paged,
             "previous": [each.cursor.to_state() for each in self.previous],
+            "arrivals": self.arrivals.to_state(),
             "past": [cursor.to_state() for cursor in self.past],
         }
         for name in _KEPT:
@@ -258,6 +250,7 @@ class Tracked:
         for saved in state["previous"]:
             old = Cursor.from_state(saved)
             tracked.previous.append(Previous(old, LineBuffer(offset=old.offset), 0.0))
+        tracked.arrivals = Arrivals(**state["arrivals"])
         tracked.past = [Cursor.from_state(saved) for saved in state["past"]]
         for name in _KEPT:
             setattr(tracked, name, state[name])
@@ -277,7 +270,6 @@ _KEPT = (
     "rebuild_end",
     "last_row_s",
     "last_seen_s",
-    "gap_s",
     "at_rest",
     "mtime_s",
 )

@@ -42,6 +42,7 @@ ENGINE_SIDE = {
     "dispatch",
     "shown",
     "telling",
+    "quiet",
 }
 MAY_IMPORT: dict[str, set[str]] = {
     "core": {"core", "errors"},
@@ -67,6 +68,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "dispatch": ENGINE_SIDE,
     "shown": ENGINE_SIDE,
     "telling": ENGINE_SIDE,
+    "quiet": ENGINE_SIDE,
+    "paging": {"core"},
     "engine": ENGINE_SIDE,
     "board": {"messages"},
     "packing": set(),

@@ -167,7 +167,14 @@ class SpikeCheck(Check):
 
 
 class SilenceCheck(Check):
-    """Base of the checks that judge how long a run has written nothing; `tick` asks them."""
+    """
+    Base of the checks that judge how long a run has written nothing; `tick` asks them.
+
+    Attributes:
+        asks_for_writer: Whether it matters to it who holds the file open.
+    """
+
+    asks_for_writer: ClassVar[bool] = False
 
     check_set: ClassVar[str] = "extended"
     hold: ClassVar[Hold] = Hold(rows=1, clear_rows=1)

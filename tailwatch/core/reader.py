@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any, Protocol
+from typing import Any
 
 from ..errors import StateOutdated
 from .check import Check, RunConfig
@@ -15,25 +15,14 @@ from .findings import Transition
 from .header import Header
 from .lines import Line, LineBuffer
 from .monitor import RunMonitor
-from .rows import Row, RowKind, make_row
+from .observer import Observer
+from .progress import Progress
+from .rows import RowKind, make_row
 from .runconfig import combined, from_record
 from .steps import StepAxis
 
 SKIP_BYTES = 64 * 1024
 """A file without a training field in so many bytes of lines is no metric file."""
-
-
-class Observer(Protocol):
-    """Whoever wants to know more of a file than its checks do: `tailwatch inspect`."""
-
-    def line(self, line: Line) -> None:
-        """The next line, before anything is made of it."""
-
-    def bad_line(self, reason: str) -> None:
-        """The line was, or ended, something that is no row."""
-
-    def row(self, record: dict[str, Any], row: Row) -> None:
-        """What was made of an object of the line."""
 
 
 class RunReader:
@@ -45,6 +34,8 @@ class RunReader:
         is_metric: True once a row had a training field.
         bad_lines: Lines that were no row, by reason.
         first_step: The step of the first row that is no metadata.
+        progress: How far the run is, as far as it says.
+        heard: Evaluation rows so far, whether the last row was one, and the newest step.
         last_loss: The newest loss, finite or not.
         last_timestamp_s: The newest time that the trainer itself wrote (Unix seconds).
         first_line: The first bytes of the first line that was not blank: what tells this
@@ -77,6 +68,8 @@ class RunReader:
         self._steps = StepAxis()
         self._header: Header | None = None
         self._rewarded = False
+        self.progress = Progress()
+        self.heard = (0, False, 0.0)
         self._lines = LineBuffer(offset=0)
         self._line_bytes = 0
         self.rows = 0
@@ -224,6 +217,9 @@ class RunReader:
         if row.kind is RowKind.METADATA or not self.rows:
             self._describe(record)
         self._rewarded = row.rewarded = self._rewarded or "reward" in row.values
+        self.progress.update(row)
+        evals = row.kind is RowKind.EVAL
+        self.heard = (self.heard[0] + evals, evals, self.progress.step or 0.0)
         self.rows += 1
         if self.first_step is None and row.kind is not RowKind.METADATA:
             self.first_step = row.step
@@ -255,6 +251,7 @@ class RunReader:
             "steps": self._steps.to_state(),
             "within": self._within and asdict(self._within),
             "rewarded": self._rewarded,
+            "progress": self.progress.to_state(),
             "header": [self._header.text, self._header.lines] if self._header else None,
             "monitor": self.monitor.to_state(),
         }
@@ -281,6 +278,7 @@ class RunReader:
         reader._steps = StepAxis(**state["steps"])
         reader._within = state["within"] and RunConfig(**state["within"])
         reader._rewarded = state["rewarded"]
+        reader.progress = Progress(**state["progress"])
         if state["header"] is not None:
             reader._header = Header(*state["header"])
         reader.monitor = RunMonitor.from_state(checks, config, state["monitor"])
