@@ -17,7 +17,8 @@ from .tracked import Tracked
 WRITERS_S = 30.0
 """How often all processes of the host are looked through at most."""
 TOGETHER_S = 60.0
-"""Runs whose last rows are no further apart fell silent together."""
+"""Runs whose last rows are no further apart fell silent together; a quarter of the silence,
+if that is less: what still writes is not silent."""
 
 Writers = Callable[[Iterable[str]], Mapping[str, int]]
 
@@ -69,7 +70,8 @@ class Quiet:
         for tracked in silent:
             silence = self._silence(tracked, monotonic_s)
             if transitions := tracked.reader.monitor.tick(silence):
-                self.take(tracked, self._together(tracked, transitions), now_s)
+                apart_s = min(TOGETHER_S, silence.silence_s / 4)
+                self.take(tracked, self._together(tracked, transitions, apart_s), now_s)
 
     def _silence(self, tracked: Tracked, monotonic_s: float) -> Silence:
         reader = tracked.reader
@@ -101,19 +103,21 @@ class Quiet:
             for tracked in wanted:
                 tracked.writer, tracked.sought_writer = found.get(tracked.path), True
 
-    def _together(self, tracked: Tracked, transitions: list[Transition]) -> list[Transition]:
+    def _together(
+        self, tracked: Tracked, transitions: list[Transition], apart_s: float
+    ) -> list[Transition]:
         """What is said of many runs that fell silent together is said by the first one."""
         told = []
         for transition in transitions:
             if transition.category == "run_stalled":
                 since_s = tracked.read_at_s
                 others = sum(
-                    abs(each.read_at_s - since_s) <= TOGETHER_S
+                    abs(each.read_at_s - since_s) <= apart_s
                     for each in self.reading.files.values()
                     if each is not tracked and each.name is not None and each.arrivals.gaps
                     if not each.reader.progress.finished(each.reader.monitor.config)
                 )
-                known = any(abs(each - since_s) <= TOGETHER_S for each in self._told_s)
+                known = any(abs(each - since_s) <= apart_s for each in self._told_s)
                 self._told_s = [*self._told_s[-63:], since_s]
                 if others:
                     transition = _with_others(transition, others)
