@@ -64,7 +64,7 @@ class LossSpikes(Check):
         loss, limits = row.values["loss"], self.thresholds
         if not math.isfinite(loss):
             return None
-        self.off = self.off or loss <= 0 or row.rewarded
+        self.off = self.off or loss <= 0 or row.loss_wanders
         if self.off:
             return None
         usual, deviation = self.mean.mean, SIGMAS_OF_MAD * self.mad.mean

@@ -48,7 +48,7 @@ class LossZero(Check):
         self.since: Mark | None = None
 
     def update(self, row: Row) -> Evidence | None:
-        if row.values["loss"] != 0 or row.rewarded:
+        if row.values["loss"] != 0 or row.loss_wanders:
             self.zero_rows, self.since = 0, None
             return None
         self.zero_rows += 1

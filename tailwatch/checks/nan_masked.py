@@ -145,7 +145,7 @@ class NanMasked(Check):
         # Policies have losses of 0, and small ones are rounded to 0: beside one of those, a
         # single infinite norm is a step that the loss scaler skipped, and no NaN.
         small = self.thresholds["loss_usual_min"]
-        return row.rewarded or any(abs(loss) < small for loss in self.before)
+        return row.loss_wanders or any(abs(loss) < small for loss in self.before)
 
     def _root(self, row: Row, loss: float | None, norm: float | None) -> str | None:
         if norm is None or loss is None:

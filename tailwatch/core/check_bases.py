@@ -73,7 +73,7 @@ class FirstAgainstLastCheck(Check):
         self.last = 0.0
         self.last_step: int | float = 0
         self.since: Mark | None = None
-        self.rewarded = False
+        self.wanders = False
 
     def holds(self) -> bool:
         """Whether the rule holds for the losses so far."""
@@ -91,14 +91,14 @@ class FirstAgainstLastCheck(Check):
                 self.since = None
             elif self.since is None:
                 self.since = mark(row)
-        # Against a first loss, the loss of reinforcement learning means nothing.
-        self.rewarded = row.rewarded
-        return None if row.rewarded else self.diagnose()
+        # Against a first loss, a loss that is no measure of progress means nothing.
+        self.wanders = row.loss_wanders
+        return None if row.loss_wanders else self.diagnose()
 
     def waiting(self) -> Waiting | None:
-        """It compares with a first loss above 0, and not in reinforcement learning."""
-        if self.rewarded:
-            return Waiting(reason="the run logs a reward: only `check` compares its losses")
+        """It compares with a first loss above 0, where a loss measures progress."""
+        if self.wanders:
+            return Waiting(reason="its loss is no measure of progress: only `check` compares it")
         if self.first is not None and self.first <= 0:
             return Waiting(reason="the first loss is not above 0")
         return super().waiting()
@@ -111,7 +111,7 @@ class SpikeCheck(Check):
     Attributes:
         what: The value, for people.
         positive_only: Off in a segment whose value was ever zero or below, and in
-            reinforcement learning: there a ratio says nothing.
+            reinforcement and adversarial learning: there a ratio says nothing.
     """
 
     what: ClassVar[str]
@@ -132,7 +132,7 @@ class SpikeCheck(Check):
         value = self.read(row)
         if not math.isfinite(value):
             return None
-        self.off = self.off or (self.positive_only and (value <= 0 or row.rewarded))
+        self.off = self.off or (self.positive_only and (value <= 0 or row.loss_wanders))
         if self.off:
             return None
         self.value, limits, usual = value, self.thresholds, self.base.mean

@@ -67,7 +67,7 @@ class RunReader:
         self._sources = Sources()
         self._steps = StepAxis()
         self._header: Header | None = None
-        self._rewarded = False
+        self._rewarded = self._adversarial = False
         self.progress = Progress()
         self.heard = (0, False, 0.0)
         self._lines = LineBuffer(offset=0)
@@ -220,6 +220,8 @@ class RunReader:
         self.progress.update(row)
         evals = row.kind is RowKind.EVAL
         self.heard = (self.heard[0] + evals, evals, self.progress.step or 0.0)
+        seen = "discriminator_loss" in row.values
+        self._adversarial = row.adversarial = self._adversarial or seen
         self.rows += 1
         if self.first_step is None and row.kind is not RowKind.METADATA:
             self.first_step = row.step
@@ -252,6 +254,7 @@ class RunReader:
             "within": self._within and asdict(self._within),
             "rewarded": self._rewarded,
             "progress": self.progress.to_state(),
+            "adversarial": self._adversarial,
             "header": [self._header.text, self._header.lines] if self._header else None,
             "monitor": self.monitor.to_state(),
         }
@@ -279,6 +282,7 @@ class RunReader:
         reader._within = state["within"] and RunConfig(**state["within"])
         reader._rewarded = state["rewarded"]
         reader.progress = Progress(**state["progress"])
+        reader._adversarial = state["adversarial"]
         if state["header"] is not None:
             reader._header = Header(*state["header"])
         reader.monitor = RunMonitor.from_state(checks, config, state["monitor"])
