@@ -13,8 +13,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tailwatch.checks import CHECKS
+from tailwatch.core.decoding import decode
 from tailwatch.core.reader import RunReader
-from tailwatch.core.rows import decode
 
 ROWS = 200_000
 CHUNK_BYTES = 256 * 1024
