@@ -304,3 +304,45 @@ def test_a_closed_pipe_is_no_trouble(runs: Path) -> None:
     process.wait()
 
     assert said == b""
+
+
+@pytest.mark.parametrize("rivals", [(), ("--rivals",)])
+def test_bench(runs: Path, rivals: tuple[str, ...]) -> None:
+    """`bench` measures on the logs of a directory, in all three formats alike."""
+    document = strict(
+        invoke("bench", str(runs), "--format", "json", "--seed", "3", *rivals).stdout
+    )
+    text, markdown = (
+        invoke("bench", str(runs), "--format", style, *rivals).stdout
+        for style in ("text", "markdown")
+    )
+
+    assert (document["seed"], document["runs"], document["rows"]) == (3, 3, 91)
+    assert document["checks"]["nan_loss"]["findings"] == 1
+    assert bool(rivals) == bool(document["rivals"]) == ("OLMo-core" in text)
+    assert text.startswith("3 runs, 91 rows, seed 1\n")
+    assert "| nan_loss | critical | 1 |" in markdown
+
+
+def test_bench_without_a_log(runs: Path) -> None:
+    """2 where no log can be read, the reason on stderr; a file that cannot is only named."""
+    empty = invoke("bench", str(runs / "data"), code=2)
+    gone = invoke("bench", str(runs / "gone"), code=2)
+    (runs / "dir.jsonl").symlink_to("/proc/self/mem")
+    named = invoke("bench", str(runs))
+
+    assert (empty.stdout, gone.stdout) == ("", "")
+    assert f"tailwatch: {runs}/data: no metric log in it that can be read\n" == empty.stderr
+    assert "gone: No such file or directory" in gone.stderr
+    assert named.stdout.startswith("3 runs")
+
+
+def test_bench_measures_the_checks_that_are_named(runs: Path) -> None:
+    """--checks and --exclude are for `bench` as for `check`."""
+    result = invoke(
+        "bench", str(runs), "--checks", "seed", "--exclude", "bad/**", "--format", "json"
+    )
+    document = strict(result.stdout)
+
+    assert document["runs"] == 2
+    assert set(document["checks"]) == {c.category for c in CHECKS if c.check_set == "seed"}

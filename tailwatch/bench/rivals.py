@@ -9,7 +9,6 @@ counted again, just as for ours.
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Container
 from typing import ClassVar, NamedTuple
 
@@ -24,7 +23,7 @@ from ..core.rows import Row
 _SEED = "seed_"
 
 
-class Rule(Check):
+class RivalRule(Check):
     """Base: judges a value by those before it."""
 
     severity: ClassVar[Severity] = Severity.WARNING
@@ -52,7 +51,14 @@ class Rule(Check):
         raise NotImplementedError
 
 
-class WandbZScore(Rule):
+def _spread(values: list[float]) -> tuple[float, float]:
+    """The mean, and the standard deviation around it."""
+    mean = sum(values) / len(values)
+    # Of very large values the squares are no doubles.
+    return mean, math.hypot(*(value - mean for value in values)) / math.sqrt(len(values))
+
+
+class WandbZScore(RivalRule):
     """
     A value of more than 3 standard deviations from the mean of the 30 before it, in
     either direction.
@@ -68,11 +74,11 @@ class WandbZScore(Rule):
         """See the class."""
         if len(self.values) < self.window:
             return False
-        mean, deviation = statistics.fmean(self.values), statistics.pstdev(self.values)
+        mean, deviation = _spread(self.values)
         return deviation > 0 and abs(value - mean) > 3 * deviation
 
 
-class OlmoLoss(Rule):
+class OlmoLoss(RivalRule):
     """
     A loss of more than 6 standard deviations above the mean of the 128 before it.
 
@@ -87,8 +93,8 @@ class OlmoLoss(Rule):
         """See the class."""
         if len(self.values) < self.window:
             return False
-        deviation = statistics.pstdev(self.values)
-        return deviation >= 1e-10 and value > statistics.fmean(self.values) + 6 * deviation
+        mean, deviation = _spread(self.values)
+        return deviation >= 1e-10 and value > mean + 6 * deviation
 
 
 class OlmoGradNorm(OlmoLoss):
@@ -98,7 +104,7 @@ class OlmoGradNorm(OlmoLoss):
     reads: ClassVar[tuple[str, ...]] = ("grad_norm",)
 
 
-class FoundryLoss(Rule):
+class FoundryLoss(RivalRule):
     """
     A loss of at least twice the mean of the 100 before it, 5 times running.
 
@@ -113,12 +119,12 @@ class FoundryLoss(Rule):
     def holds(self, value: float) -> bool:
         """See the class."""
         outlier = len(self.values) == self.window
-        outlier = outlier and value >= 2 * statistics.fmean(self.values)
+        outlier = outlier and value >= 2 * _spread(self.values)[0]
         self.count = self.count + 1 if outlier else 0
         return self.count >= 5
 
 
-class MegatronLoss(Rule):
+class MegatronLoss(RivalRule):
     """
     A loss of at least 10 times the largest of the first 100.
 
@@ -172,7 +178,7 @@ def without_hold(check: type[Check]) -> type[Check]:
 
 def answers(check: type[Check], right: Container[str]) -> bool:
     """Whether a finding of *check* is one of the *right* ones: of a rival's own rule, always."""
-    return issubclass(check, Rule) or check.category.removeprefix(_SEED) in right
+    return issubclass(check, RivalRule) or check.category.removeprefix(_SEED) in right
 
 
 class Rival(NamedTuple):

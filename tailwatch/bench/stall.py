@@ -31,8 +31,8 @@ def own_gaps(rows: Sequence[Row]) -> list[Gap | None] | None:
     """
     The silence before each row by the log's own times; None if it has none.
 
-    None in it: the first row, and a row that came with the one before, or whose clock
-    was set back.
+    None in it: the first row, a row that came with the one before, and one that is of
+    another process: its step or its clock is set back.
     """
     for name in ("timestamp_s", "elapsed_s"):
         times = [
@@ -45,6 +45,7 @@ def own_gaps(rows: Sequence[Row]) -> list[Gap | None] | None:
         last, before = None, None
         for row, time in zip(rows, times, strict=True):
             ahead = time is not None and last is not None and time > last
+            ahead = ahead and before is not None and row.step >= before.step
             gaps.append(Gap(time - last, _kind(before, row)) if ahead else None)  # type: ignore[operator]
             last, before = last if time is None else time, row
         return gaps if any(gaps) else None

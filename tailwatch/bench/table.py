@@ -120,7 +120,7 @@ def _faults(score: Score) -> tuple[Cells, list[Cells]]:
         for rule, found in fault.rules.items():
             median = found.median_rows
             share = f"{100 * fault.share(rule):.0f}%" if fault.tried else "-"
-            cells.append(share if median is None else f"{share} @ {median:.0f}")
+            cells.append(share if median is None else f"{share} @{median:.0f}")
         if alone:
             by = fault.rules[OURS].by.most_common()
             cells.append(", ".join(f"{category} {count}" for category, count in by))
