@@ -104,6 +104,7 @@ class Kit:
             old_s=3600.0,
             run_pattern=None,
             fields=FieldRules(),
+            writers=lambda _: {},
         )
 
     def _take(self, tracked: Tracked, transitions: list[Transition], now_s: float) -> None:
