@@ -254,9 +254,9 @@ class _Server(ThreadingHTTPServer):
             if request is None or time.monotonic() - since_s < older_than_s:
                 return False
             del self._waiting[request]
+            self.site.connection_dropped()  # First: the client may ask at once why.
             with contextlib.suppress(OSError):
                 request.shutdown(socket.SHUT_RDWR)  # Its thread then ends by itself.
-        self.site.connection_dropped()
         return True
 
     def handle_error(self, request: object, client_address: object) -> None:

@@ -253,6 +253,7 @@ def test_own_mapping_and_silence() -> None:
     found = fields.read({"objective": 2.0, "loss": 5.0, "val_loss": 1.0})
     assert (found.values, found.evals) == ({"loss": 2.0}, {})
     assert FieldMap({}, ["loss"]).read({"loss": 5.0, "train_loss": 4.0}).values == {"loss": 4.0}
+    assert FieldMap({"loss": "val_loss"}).read({"val_loss": 1.0}).evals == {}
     nested = FieldMap({"loss": "a.b"}).read({"a": {"b": 1.5}})
     assert nested.values == {"loss": 1.5}
 
@@ -269,8 +270,11 @@ def test_version_tells_tables_apart() -> None:
     )
 
 
+FIELDS = FieldMap()
+
+
 def settle(own: Sources, record: dict[str, Any]) -> Found:
-    found = FieldMap().read(record)
+    found = FIELDS.read(record)
     own.settle(found)
     return found
 
@@ -310,6 +314,14 @@ def test_a_row_that_agrees_is_not_looked_at_again_and_another_is() -> None:
         kept.append(found.values.get("loss"))
     assert kept == [2.0, 1.9, None, 1.8, None, 1.7]
     assert own.to_state() == {"rank": {"loss": 1, "learning_rate": 2}, "worse_rows": {}}
+
+
+def test_a_field_that_was_null_at_first() -> None:
+    """Its source is known from the first row in which it has a value."""
+    own = Sources()
+    for rate in (None, 0.1):
+        settle(own, {"loss": 2.0, "lr": rate})
+    assert own.rank == {"loss": 1, "learning_rate": 2}
 
 
 def test_equal_names_take_turns() -> None:

@@ -211,6 +211,7 @@ def test_any_time_can_be_told(text: str) -> None:
         ({"step": 1, "mAP": 0.5, "time": 9.0, "data_time": 1.0}, "eval", {}),
         ({"step": 1, "loss": 2.5, "text": "a sample"}, "train", {"loss": 2.5}),
         ({"_step": 1, "loss": 2.5, "completions": {"_type": "table"}}, "train", {"loss": 2.5}),
+        ({"_step": 1, "reward": 1.5, "completions": {"_type": "table"}}, "train", {"reward": 1.5}),
         ({"step": 12, "global_step": 112, "loss": 2.5}, "train", {"loss": 2.5}),
         ({"event": "config", "lr": 1e-6, "max_grad_norm": 1.0}, "metadata", {}),
         ({"type": "config", "model": "a"}, "metadata", {}),

@@ -348,6 +348,18 @@ def test_what_the_cap_drops_is_counted_once() -> None:
     assert [3.0 * len(CATEGORIES)] * 3 == counts
 
 
+def test_of_what_was_dropped_only_runs_that_are_known_are_remembered() -> None:
+    """A run that is gone and comes again is dropped again; its name is not kept for ever."""
+    board = Board()
+    registry = registry_of(board, runs_max=1)
+    counts = []
+    for runs in (("a", "b"), ("a",), ("a", "b")):
+        board.publish(snapshot(*map(run_view, runs)))
+        text = generate_latest(registry).decode()
+        counts.append(samples(text, "tailwatch_series_dropped_total")[()])
+    assert [each * 3.0 * len(CATEGORIES) for each in (1, 1, 2)] == counts
+
+
 def test_nothing_before_the_state_is_restored() -> None:
     """Before the first snapshot no metric of a run could be right, so there is none."""
     text = generate_latest(registry_of(Board())).decode()
