@@ -15,17 +15,19 @@ from ..core.stats import Ewma
 class KlHigh(Check):
     """
     What it finds:
-        In reinforcement learning, a KL divergence of one update above 0.1, or one to
-        the reference model that is 5 times its own slow mean and above 0.5: after 20
-        rows, for 3 rows running. It is over after 20 rows below half of that.
+        In reinforcement learning, a KL divergence of one update above 0.1, or a
+        smoothed one to the reference model that is above 5 times its usual and above
+        0.5: after 20 rows, for 3 rows running. It is over after 20 rows below half
+        of that.
 
     Why it matters:
         A policy that moves far in one update, or away from its reference, often
         has found a hole in the reward, and forgets what it could do.
 
     What it does not find:
-        A slow drift from the reference. Preference training (DPO, KTO), whose KL
-        means something else.
+        A slow drift from the reference, and single rows far above, which some
+        estimators of the KL have. Preference training (DPO, KTO), whose KL means
+        something else.
 
     Example:
         >>> check = KlHigh()
@@ -67,10 +69,13 @@ class KlHigh(Check):
         update, drift = self._value(row, "kl"), self._value(row, "kl_reference")
         update_limit, drift_limit = limits["update_max"], math.inf
         if drift is not None:
-            self.fast.update(drift)
-            self.slow.update(drift)
-            drift, drift_limit = self.fast.mean, limits["factor"] * self.slow.mean
-            drift_limit = max(drift_limit, limits["reference_min"])
+            drift_limit = max(limits["factor"] * self.slow.mean, limits["reference_min"])
+            # Of two means of the same values the fast one never comes to 5 times the slow: that
+            # one stands still while the value is beyond the limit. And one wild row is one row.
+            if drift <= drift_limit or self.rows <= limits["warm_up_rows"]:
+                self.slow.update(drift)
+            self.fast.update(min(drift, 2 * drift_limit))
+            drift = self.fast.mean
         worst = max(
             (update or 0.0) / update_limit,
             (drift or 0.0) / drift_limit,

@@ -81,7 +81,8 @@ class Overfit(Check):
         troubled = [name for name, state in self.sets.items() if state[4]]
         if not troubled:
             return None
-        more = f" (and of {len(troubled) - 1} more sets)" if len(troubled) > 1 else ""
+        count = len(troubled) - 1
+        more = f" (and of {count} more set{'s' * (count > 1)})" if count else ""
         best = self.sets[self.said_of]
         return Evidence(f"{self.said}{more}", {"best": best[0], "best_step": best[1]}, mark(row))
 

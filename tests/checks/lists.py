@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import accumulate
+from operator import mul
 
 from hypothesis import reject
 from hypothesis import strategies as st
@@ -21,7 +23,8 @@ from tailwatch.core.rows import Row
 def weights(count: int, alpha: float) -> list[float]:
     """What each of *count* values weighs in the mean after the last one; 1 in all."""
     own = [max(alpha, 1 / n) for n in range(1, count + 1)]
-    return [w * math.prod(1 - later for later in own[n + 1 :]) for n, w in enumerate(own)]
+    left = list(accumulate((1 - later for later in reversed(own[1:])), mul, initial=1.0))
+    return [w * rest for w, rest in zip(own, reversed(left), strict=False)]
 
 
 def mean(values: Sequence[float], alpha: float) -> float:
