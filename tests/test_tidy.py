@@ -43,7 +43,16 @@ ENGINE_SIDE = {
 }
 MAY_IMPORT: dict[str, set[str]] = {
     "core": {"core", "errors"},
-    "checks": {"core.check", "core.findings", "core.numbers", "core.rows", "core.stats", "checks"},
+    "checks": {
+        "core.check",
+        "core.check_bases",
+        "core.findings",
+        "core.numbers",
+        "core.rows",
+        "core.silence",
+        "core.stats",
+        "checks",
+    },
     "receivers": {"core.notices", "core.numbers", "core.sparkline", "receivers"},
     "errors": set(),
     "messages": {"core"},

@@ -24,7 +24,8 @@ class EntropyLow(Check):
 
     What it does not find:
         A low entropy from the beginning. The entropy that fine-tuning logs beside a
-        loss, which may fall to 0 in health.
+        loss, which may fall to 0 in health. Policies over continuous actions, whose
+        entropy may be below 0: nothing is said of a run once it was.
 
     Example:
         >>> check = EntropyLow()
@@ -57,11 +58,16 @@ class EntropyLow(Check):
     def __init__(self) -> None:
         self.smooth = Ewma(self.thresholds["alpha"])
         self.first = Ewma(0.0)
+        self.off = False
         self.since: Mark | None = None
 
     def update(self, row: Row) -> Evidence | None:
         entropy, limits = row.values["entropy"], self.thresholds
         if not math.isfinite(entropy) or not row.rewarded:
+            return None
+        # A differential entropy: it passes 0.1 on its way down in health.
+        self.off = self.off or entropy < 0
+        if self.off:
             return None
         self.smooth.update(entropy)
         if self.first.n < limits["first_rows"]:

@@ -60,7 +60,8 @@ class EvalLossNan(Check):
         if not self.bad:
             return None
         name, loss = newest or (self.bad[0], math.nan)
-        others = f" (and of {len(self.bad) - 1} more sets)" if len(self.bad) > 1 else ""
+        count = len(self.bad) - 1
+        others = f" (and of {count} more set{'s' * (count > 1)})" if count else ""
         return Evidence(
             f"{name} is {shown(loss)} at step {shown(row.step)}{others}",
             {"eval_loss": loss},

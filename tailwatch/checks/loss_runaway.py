@@ -15,17 +15,18 @@ from ..core.stats import Ewma
 class LossRunaway(Check):
     """
     What it finds:
-        A smoothed loss of more than 1.5 times its best, by a clear distance (0.05
-        and 0.75 deviations), for 5 rows running. Or, from the first row on, a
-        loss of more than 10 times the first one in 2 rows running.
+        A smoothed loss of more than 1.5 times its best, by a clear distance (0.05,
+        0.75 deviations of now, and 2 of those at the best), for 5 rows running. Or,
+        from the first row on, a loss of more than 10 times the first one in 2 rows
+        running.
 
     Why it matters:
         It sees a divergence long before the loss has tripled against its first
         value: what was learned in days can be lost in minutes.
 
     What it does not find:
-        A drift of less than half above the best. Losses that are zero or below,
-        and reinforcement learning, where a ratio of losses says nothing.
+        A drift of less than half above the best. Losses that are zero or below;
+        reinforcement learning and adversarial training, whose losses have no best.
 
     Example:
         >>> check = LossRunaway()
@@ -53,6 +54,7 @@ class LossRunaway(Check):
         "factor": 1.5,
         "rise_min": 0.05,
         "deviations": 0.75,
+        "best_deviations": 2,
         "warm_up_rows": 20,
         "rows": 5,
         "clear_factor": 1.2,
@@ -66,6 +68,7 @@ class LossRunaway(Check):
         self.first: float | None = None
         self.best: float | None = None
         self.best_step: int | float = 0
+        self.best_deviation = 0.0
         self.high_rows = 0
         self.burst_rows = 0
         self.off = False
@@ -75,7 +78,7 @@ class LossRunaway(Check):
         loss = row.values["loss"]
         if not math.isfinite(loss):
             return None
-        self.off = self.off or loss <= 0 or row.rewarded
+        self.off = self.off or loss <= 0 or row.loss_wanders
         if self.off:
             return None
         limits = self.thresholds
@@ -109,7 +112,11 @@ class LossRunaway(Check):
             return False
         if self.best is None or now < self.best:
             self.best, self.best_step = now, row.step
-        rise = max(limits["rise_min"], limits["deviations"] * self.smooth.deviation)
+            self.best_deviation = self.smooth.deviation
+        # The mean of losses with a deviation as large as themselves wanders by half in health;
+        # the climb itself widens the deviation of now, so that of the best is asked, too.
+        noise = limits["best_deviations"] * self.best_deviation
+        rise = max(limits["rise_min"], limits["deviations"] * self.smooth.deviation, noise)
         return now > limits["factor"] * self.best and now - self.best >= rise
 
     def _runs_away(self, row: Row) -> Evidence:

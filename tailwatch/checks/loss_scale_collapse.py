@@ -30,7 +30,7 @@ class LossScaleCollapse(Check):
         >>> scales = [65536.0] * 20 + [32768.0, 16384.0, 8192.0, 4096.0]
         >>> said = [check.update(Row(n, n, {"loss_scale": x}, 0)) for n, x in enumerate(scales, 1)]
         >>> said[-1].message
-        'loss scale is 4096 at step 24: it fell 4 times without a rise, from 65536'
+        'loss scale has fallen to 4096 at step 24, from 65536, without a rise between'
 
     Source:
         Dynamic loss scaling: Micikevicius et al. 2018; fairseq stops at its minimum.
@@ -60,9 +60,12 @@ class LossScaleCollapse(Check):
             return None
         self.rows += 1
         known, self.last = self.last, scale
-        if known is None or scale > known or self.rows <= self.thresholds["warm_up_rows"]:
+        if known is None or scale > known:
             self.falls, self.high, self.since = 0, scale, None
-        elif scale < known:
+        # The falls with which the scale is found are not counted, only where they lead to.
+        if self.rows <= self.thresholds["warm_up_rows"]:
+            return None
+        if known is not None and scale < known:
             self.falls += 1
         low = scale <= self.thresholds["limit"] < self.high
         if not low and self.falls < self.thresholds["falls"]:
@@ -70,8 +73,8 @@ class LossScaleCollapse(Check):
         if self.since is None:
             self.since = mark(row)
         return Evidence(
-            f"loss scale is {shown(scale)} at step {shown(row.step)}: it fell {self.falls} "
-            f"time{'s' * (self.falls > 1)} without a rise, from {shown(self.high)}",
+            f"loss scale has fallen to {shown(scale)} at step {shown(row.step)}, from "
+            f"{shown(self.high)}, without a rise between",
             {"loss_scale": scale, "before": self.high},
             self.since,
         )

@@ -33,7 +33,7 @@ class LossSpikes(Check):
         >>> losses = [2.0 + n % 2 / 10 for n in range(50)] + [4.0]
         >>> said = [check.update(Row(n, n, {"loss": x}, 0)) for n, x in enumerate(losses, 1)]
         >>> said[-1].message
-        'loss 4 at step 51 stands 29.6 deviations above its usual 2.05'
+        'loss 4 at step 51 stands 29.63 deviations above its usual 2.05'
 
     Source:
         Spikes in the training of large models: PaLM, Chowdhery et al. 2022.
@@ -64,7 +64,7 @@ class LossSpikes(Check):
         loss, limits = row.values["loss"], self.thresholds
         if not math.isfinite(loss):
             return None
-        self.off = self.off or loss <= 0 or row.rewarded
+        self.off = self.off or loss <= 0 or row.loss_wanders
         if self.off:
             return None
         usual, deviation = self.mean.mean, SIGMAS_OF_MAD * self.mad.mean
@@ -79,7 +79,7 @@ class LossSpikes(Check):
         if not spikes:
             return None
         stands = (
-            f"stands {(loss - usual) / deviation:.1f} deviations above"
+            f"stands {shown((loss - usual) / deviation)} deviations above"
             if deviation > 1e-9 * usual
             else f"is {shown(loss / usual)} times"
         )

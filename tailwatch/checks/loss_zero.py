@@ -7,7 +7,7 @@ from typing import ClassVar
 from ..core.check import Check, mark
 from ..core.findings import Evidence, Hold, Mark, Severity
 from ..core.numbers import shown
-from ..core.rows import Row, RowKind
+from ..core.rows import Row
 
 
 class LossZero(Check):
@@ -48,7 +48,7 @@ class LossZero(Check):
         self.since: Mark | None = None
 
     def update(self, row: Row) -> Evidence | None:
-        if row.values["loss"] != 0 or row.rewarded or row.kind is not RowKind.TRAIN:
+        if row.values["loss"] != 0 or row.loss_wanders:
             self.zero_rows, self.since = 0, None
             return None
         self.zero_rows += 1

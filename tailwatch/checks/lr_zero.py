@@ -15,7 +15,7 @@ class LrZero(Check):
     What it finds:
         A logged learning rate of exactly 0 in 3 rows running, after the first 3 rows
         and before 98% of the planned steps. Where no plan is known: one that fell
-        from at least a twentieth of its peak to 0 at once.
+        from more than a twentieth of its peak to 0 at once.
 
     Why it matters:
         With a rate of 0 nothing is learned, and the run costs as much as before.

@@ -17,16 +17,16 @@ class MemoryCreep(Check):
     """
     What it finds:
         After 50 rows, new maxima of the allocated GPU memory in 3 different blocks of
-        100 rows, the last by 1 GiB and 5% above the lowest level. Or a growing count
-        of out-of-memory retries.
+        100 rows, the last by 1 GiB and 5% above the lowest level, which itself has
+        risen by 3 deviations. Or a growing count of out-of-memory retries.
 
     Why it matters:
         Memory that only grows ends in an out-of-memory error, often hours later and
         at night.
 
     What it does not find:
-        Growth that fits into the first 50 rows. Memory of the host. A trainer that
-        logs no memory.
+        Growth that fits into the first 50 rows. Peaks of single long batches, as long
+        as what is logged falls again. Memory of the host.
 
     Example:
         >>> check = MemoryCreep()
@@ -53,6 +53,7 @@ class MemoryCreep(Check):
         "blocks": 3,
         "rise_gib": 1,
         "rise_share": 0.05,
+        "deviations": 3,
     }
 
     def __init__(self) -> None:
@@ -86,7 +87,10 @@ class MemoryCreep(Check):
         if block != self.last_block:
             self.blocks, self.last_block = self.blocks + 1, block
         rise = max(limits["rise_gib"], limits["rise_share"] * self.lowest)
-        if self.blocks < limits["blocks"] or memory - self.lowest < rise:
+        # In noise alone there is a new maximum now and then; then the mean has not moved.
+        noise = limits["deviations"] * self.level.deviation
+        creeps = memory - self.lowest >= rise and self.level.mean - self.lowest >= noise
+        if self.blocks < limits["blocks"] or not creeps:
             return None
         self.since = mark(row)
         return Evidence(

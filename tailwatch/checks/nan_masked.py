@@ -21,9 +21,9 @@ class NanMasked(Check):
         gradient norm that is not finite. A loss of 0 in 3 training rows
         running, after losses above 0.2 and without a positive gradient norm: a
         filter wrote 0 for NaN. A gradient norm that stays at the root of a
-        small whole number while the loss is 0, not finite or does not move. A
-        loss that was a number in 5 rows and is null in 2 rows running. A
-        growing count of NaN iterations.
+        small whole number for 3 rows while the loss is 0, not finite or does
+        not move. A loss that was a number in 5 rows and is null in 2 rows
+        running. A growing count of NaN iterations.
 
     Why it matters:
         Hugging Face's trainer writes 0 for a NaN loss by default, and strict
@@ -31,7 +31,9 @@ class NanMasked(Check):
 
     What it does not find:
         A filter that repeats the last good loss. A loss of 0 with a healthy
-        gradient norm, which is a matter of `loss_zero`.
+        gradient norm, which is a matter of `loss_zero`. Where losses of 0 are
+        usual, in reinforcement learning or after losses near 0, one alone
+        proves nothing: there the norm must not be finite in 3 rows running.
 
     Example:
         >>> check = NanMasked()
@@ -56,6 +58,7 @@ class NanMasked(Check):
     thresholds: ClassVar[dict[str, float]] = {
         "zero_rows": 3,
         "loss_before_min": 0.2,
+        "loss_usual_min": 0.01,
         "root_rows": 3,
         "root_error_max": 1e-6,
         "null_rows": 2,
@@ -71,7 +74,9 @@ class NanMasked(Check):
         self.last_loss: float | None = None
         self.loss_rows = 0
         self.zero_rows = 0
+        self.zero_bad_rows = 0
         self.null_rows = 0
+        self.null_usual = 0
         self.last_step: int | float | None = None
         self.root = 0
         self.root_rows = 0
@@ -81,12 +86,13 @@ class NanMasked(Check):
         if row.kind is not RowKind.TRAIN:
             return None
         loss, norm = row.values.get("loss"), row.values.get("grad_norm")
-        message = (
-            self._zero(row, loss, norm)
-            or self._root(row, loss, norm)
-            or self._null(row, loss)
-            or self._counted(row)
+        messages = (
+            self._zero(row, loss, norm),
+            self._root(row, loss, norm),
+            self._null(row, loss),
+            self._counted(row),
         )
+        message = next(filter(None, messages), None)
         if loss is not None:
             self.loss_rows += math.isfinite(loss)
             if math.isfinite(loss) and loss != 0:
@@ -114,16 +120,19 @@ class NanMasked(Check):
         return self.before[-1] if self.before else None
 
     def _zero(self, row: Row, loss: float | None, norm: float | None) -> str | None:
-        if loss is not None:
-            self.zero_rows = self.zero_rows + 1 if loss == 0 else 0
+        if loss is None:
+            return None
+        bad = loss == 0 and norm is not None and not math.isfinite(norm)
+        self.zero_rows = self.zero_rows + 1 if loss == 0 else 0
+        self.zero_bad_rows = self.zero_bad_rows + 1 if bad else 0
         if loss != 0:
             return None
-        if norm is not None and not math.isfinite(norm):
+        if bad and (self.zero_bad_rows >= self.thresholds["zero_rows"] or not self._usual(row)):
             return (
                 f"loss is 0 and grad norm {shown(norm)} at step {shown(row.step)}: "
                 "a NaN loss that was written as 0"
             )
-        healthy = norm is not None and norm > 0
+        healthy = norm is not None and 0 < norm < math.inf
         high = bool(self.before) and min(self.before) > self.thresholds["loss_before_min"]
         if healthy or not high or self.zero_rows < self.thresholds["zero_rows"]:
             return None
@@ -132,12 +141,19 @@ class NanMasked(Check):
             f"after {shown(self._last_good())}: a NaN that was written as 0"
         )
 
+    def _usual(self, row: Row) -> bool:
+        # Policies have losses of 0, and small ones are rounded to 0: beside one of those, a
+        # single infinite norm is a step that the loss scaler skipped, and no NaN.
+        small = self.thresholds["loss_usual_min"]
+        return row.loss_wanders or any(abs(loss) < small for loss in self.before)
+
     def _root(self, row: Row, loss: float | None, norm: float | None) -> str | None:
-        if norm is None:
+        if norm is None or loss is None:
             return None
         square = round(norm * norm) if 0 < norm < ROOTS_MAX else 0
         error = abs(norm - math.sqrt(square)) if 0 < square <= ROOTS_MAX else math.inf
-        stuck = loss is None or loss == 0 or not math.isfinite(loss) or loss == self.last_loss
+        stuck = not self._usual(row) and (loss == 0 or loss == self.last_loss)
+        stuck = stuck or not math.isfinite(loss)
         if error > self.thresholds["root_error_max"] or not stuck:
             self.root, self.root_rows = 0, 0
             return None
@@ -153,13 +169,16 @@ class NanMasked(Check):
     def _null(self, row: Row, loss: float | None) -> str | None:
         if "loss" not in row.nulls:
             if loss is not None:
+                # A trainer that writes null between its losses does so from the beginning.
+                if self.loss_rows < self.thresholds["loss_rows_min"]:
+                    self.null_usual = max(self.null_usual, self.null_rows)
                 self.null_rows = 0
             return None
         if self.last_step is not None and row.step <= self.last_step:
             return None
         self.null_rows += 1
         few = self.loss_rows < self.thresholds["loss_rows_min"]
-        if few or self.null_rows < self.thresholds["null_rows"]:
+        if few or self.null_rows < self.thresholds["null_rows"] + self.null_usual:
             return None
         return (
             f"loss has been null for {self.null_rows} rows up to step {shown(row.step)}, after "

@@ -63,7 +63,7 @@ class Overfit(Check):
         self.train = Ewma(self.thresholds["alpha"])
         # Set -> best, its step, evaluations since, training loss then, whether it is in trouble.
         self.sets: dict[str, list[float]] = {}
-        self.said = ""
+        self.said, self.said_of = "", ""
 
     def update(self, row: Row) -> Evidence | None:
         loss = row.values.get("loss")
@@ -81,8 +81,9 @@ class Overfit(Check):
         troubled = [name for name, state in self.sets.items() if state[4]]
         if not troubled:
             return None
-        more = f" (and of {len(troubled) - 1} more sets)" if len(troubled) > 1 else ""
-        best = self.sets[troubled[0]]
+        count = len(troubled) - 1
+        more = f" (and of {count} more set{'s' * (count > 1)})" if count else ""
+        best = self.sets[self.said_of]
         return Evidence(f"{self.said}{more}", {"best": best[0], "best_step": best[1]}, mark(row))
 
     def _evaluate(self, name: str, value: float, row: Row) -> None:
@@ -103,7 +104,7 @@ class Overfit(Check):
         trouble = state[4] or self._gap(name, value, row)
         if since >= limits["evaluations"] and above and falls:
             trouble = 1
-            self.said = (
+            self.said_of, self.said = name, (
                 f"{name} {shown(value)} at step {shown(row.step)} is above its best, "
                 f"{shown(best)} at step {shown(best_step)}, for {since:g} evaluations"
             )
@@ -114,7 +115,7 @@ class Overfit(Check):
         small = train.n > 0 and 0 < train.mean < limits["gap_train_max"]
         if not small or value <= train.mean + limits["gap_min"]:
             return 0
-        self.said = (
+        self.said_of, self.said = name, (
             f"{name} {shown(value)} at step {shown(row.step)} is far above the training "
             f"loss, {shown(train.mean)}"
         )

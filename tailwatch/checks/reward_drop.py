@@ -23,8 +23,8 @@ class RewardDrop(Check):
         fall are better than the one that is being trained.
 
     What it does not find:
-        A reward that never rose. A fall within the noise. A reward that is gamed:
-        that one rises.
+        A fall within the noise, or of less than half the gain. A reward that never
+        rose and stays where it is. A reward that is gamed: that one rises.
 
     Example:
         >>> check = RewardDrop()

@@ -109,6 +109,7 @@ ALIASES: dict[str, tuple[str | Source | tuple[str, ...], ...]] = {
         "world_model_loss",
         "mse",
     ),
+    "discriminator_loss": ("Loss/D/loss.mean", "loss_D", "D_loss", "d_loss", "disc_loss"),
     "grad_norm": (
         "grad_norm",
         "gradient_norm",
@@ -179,8 +180,7 @@ ALIASES: dict[str, tuple[str | Source | tuple[str, ...], ...]] = {
         *_rllib("kl"),
         "losses/approx_kl",
     ),
-    # Between the policy and the reference model.
-    "kl_reference": (
+    "kl_reference": (  # Between the policy and the reference model.
         "kl",
         "objective/kl",
         "actor/kl_loss",

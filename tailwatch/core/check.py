@@ -80,6 +80,14 @@ class Check:
     alone: ClassVar[bool] = False
     latched: ClassVar[bool] = False
 
+    @classmethod
+    def concerns(cls, row: Row) -> bool:
+        """Whether `update` is to be called with *row*: by the fields that it has."""
+        if not all(name in row.values for name in cls.reads):
+            return False
+        either = cls.reads_any
+        return not either or any(name in row.values or name in row.nulls for name in either)
+
     def update(self, row: Row) -> Evidence | None:
         """Take in one row; return the level on it: evidence if up, None if down."""
         raise NotImplementedError

@@ -84,8 +84,8 @@ class FirstAgainstLastCheck(Check):
                 self.since = None
             elif self.since is None:
                 self.since = mark(row)
-        # Against a first loss, the loss of reinforcement learning means nothing.
-        return None if row.rewarded else self.diagnose()
+        # Against a first loss, a loss that is no measure of progress means nothing.
+        return None if row.loss_wanders else self.diagnose()
 
 
 class SpikeCheck(Check):
@@ -95,7 +95,7 @@ class SpikeCheck(Check):
     Attributes:
         what: The value, for people.
         positive_only: Off in a segment whose value was ever zero or below, and in
-            reinforcement learning: there a ratio says nothing.
+            reinforcement and adversarial learning: there a ratio says nothing.
     """
 
     what: ClassVar[str]
@@ -116,7 +116,7 @@ class SpikeCheck(Check):
         value = self.read(row)
         if not math.isfinite(value):
             return None
-        self.off = self.off or (self.positive_only and (value <= 0 or row.rewarded))
+        self.off = self.off or (self.positive_only and (value <= 0 or row.loss_wanders))
         if self.off:
             return None
         self.value, limits, usual = value, self.thresholds, self.base.mean

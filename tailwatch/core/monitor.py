@@ -25,6 +25,7 @@ from .silence import Silence
 from .watched import Watched
 
 RECENT_LOSSES = 30
+SHAPES_MAX = 256
 
 
 class RunMonitor:
@@ -59,17 +60,8 @@ class RunMonitor:
         self._arrange()
 
     def _arrange(self) -> None:
-        # Looked up once, not on every row: which checks read which field.
-        self._everywhere: list[Watched] = []
-        self._by_fields: dict[tuple[str, ...], list[Watched]] = {}
-        self._by_any: dict[tuple[str, ...], list[Watched]] = {}
-        for each in self.watched:
-            if each.check.reads:
-                self._by_fields.setdefault(each.check.reads, []).append(each)
-            elif each.check.reads_any:
-                self._by_any.setdefault(each.check.reads_any, []).append(each)
-            else:
-                self._everywhere.append(each)
+        # Looked up once for each shape of rows, not on every row: which checks read it.
+        self._readers: dict[tuple[Any, ...], list[Watched]] = {}
 
     def update(self, row: Row) -> list[Transition]:
         """Take in the next row of the run."""
@@ -85,15 +77,13 @@ class RunMonitor:
         loss = row.values.get("loss")
         if loss is not None and abs(loss) < float("inf"):
             self.recent.append(loss)
-        for fields, group in self._by_fields.items():
-            if all(name in row.values for name in fields):
-                for each in group:
-                    self._feed(each, row, transitions)
-        for fields, group in self._by_any.items():
-            if any(name in row.values or name in row.nulls for name in fields):
-                for each in group:
-                    self._feed(each, row, transitions)
-        for each in self._everywhere:
+        shape = (*row.values, None, *row.nulls)
+        readers = self._readers.get(shape)
+        if readers is None:
+            if len(self._readers) >= SHAPES_MAX:
+                self._readers.clear()
+            readers = self._readers[shape] = [w for w in self.watched if w.check.concerns(row)]
+        for each in readers:
             self._feed(each, row, transitions)
         return transitions
 
@@ -107,10 +97,10 @@ class RunMonitor:
             each.quarantined = True
             self._errors.append((each.check.category, type(error).__name__))
             return
-        each.pending = evidence
         edge = each.life.advance(evidence is not None, hovers=hovers)
         if edge is not None:
             self._turn(each, edge, evidence, row.timestamp_s, transitions)
+        each.pending = None if each.firing else evidence
 
     def _turn(
         self,

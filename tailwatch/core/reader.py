@@ -61,7 +61,7 @@ class RunReader:
         self._sources = Sources()
         self._steps = StepAxis()
         self._header: Header | None = None
-        self._rewarded = False
+        self._rewarded = self._adversarial = False
         self._lines = LineBuffer(offset=0)
         self._line_bytes = 0
         self.rows = 0
@@ -194,6 +194,8 @@ class RunReader:
         if row.kind is RowKind.METADATA or not self.rows:
             self._describe(record)
         self._rewarded = row.rewarded = self._rewarded or "reward" in row.values
+        seen = "discriminator_loss" in row.values
+        self._adversarial = row.adversarial = self._adversarial or seen
         self.rows += 1
         if self.first_step is None and row.kind is not RowKind.METADATA:
             self.first_step = row.step
@@ -223,6 +225,7 @@ class RunReader:
             "steps": self._steps.to_state(),
             "within": self._within and asdict(self._within),
             "rewarded": self._rewarded,
+            "adversarial": self._adversarial,
             "header": [self._header.text, self._header.lines] if self._header else None,
             "monitor": self.monitor.to_state(),
         }
@@ -249,6 +252,7 @@ class RunReader:
         reader._steps = StepAxis(**state["steps"])
         reader._within = state["within"] and RunConfig(**state["within"])
         reader._rewarded = state["rewarded"]
+        reader._adversarial = state["adversarial"]
         if state["header"] is not None:
             reader._header = Header(*state["header"])
         reader.monitor = RunMonitor.from_state(checks, config, state["monitor"])

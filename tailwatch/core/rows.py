@@ -40,6 +40,8 @@ class Row:
         evals: Key -> evaluation loss, for each evaluation set.
         nulls: Canonical fields that are there and null.
         rewarded: Whether the run has shown a reward: it is reinforcement learning.
+        adversarial: Whether it has shown the loss of a discriminator: its losses rise
+            and fall with the other side's.
         resumed_from: The step before it, if the trainer resumed at an earlier one.
     """
 
@@ -54,7 +56,13 @@ class Row:
     evals: dict[str, float] = field(default_factory=dict)
     nulls: tuple[str, ...] = ()
     rewarded: bool = False
+    adversarial: bool = False
     resumed_from: float | None = None
+
+    @property
+    def loss_wanders(self) -> bool:
+        """Whether the loss is no measure of progress: a low one is not better."""
+        return self.rewarded or self.adversarial
 
     @property
     def progress(self) -> float | None:

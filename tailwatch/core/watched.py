@@ -78,16 +78,17 @@ class Watched:
         )
 
 
-_VERSIONS: dict[type[Check], int] = {}
+_VERSIONS: dict[tuple[Any, ...], int] = {}
 
 
 def _version(check: type[Check]) -> int:
     """Tells states apart that mean something else: by the rule, its thresholds, its names."""
-    if check not in _VERSIONS:
-        names = list(check().to_state())
-        rule = (check.state_version, sorted(check.thresholds.items()), check.hold, names)
-        _VERSIONS[check] = zlib.crc32(repr(rule).encode())
-    return _VERSIONS[check]
+    limits = check.thresholds
+    key = (check, check.state_version, check.hold, *limits, *limits.values())
+    if key not in _VERSIONS:
+        rule = (check.state_version, sorted(limits.items()), check.hold, list(check().to_state()))
+        _VERSIONS[key] = zlib.crc32(repr(rule).encode())
+    return _VERSIONS[key]
 
 
 def _evidence(saved: list[Any]) -> Evidence:

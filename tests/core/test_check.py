@@ -48,11 +48,47 @@ def test_marks_come_back_from_json_lists(place: Any) -> None:
 
 
 def test_a_check_has_to_say_what_it_does() -> None:
-    """The base judges nothing: update, diagnose and to_state are the subclass's to write."""
+    """The base judges no row: update is the subclass's to write; of all rows it says nothing."""
     check = Check()
-    for act in (lambda: check.update(Row(1, 1, {}, 0)), check.diagnose, check.to_state):
-        with pytest.raises(NotImplementedError):
-            act()
+    with pytest.raises(NotImplementedError):
+        check.update(Row(1, 1, {}, 0))
+    assert check.diagnose() is None
+    assert check.clears()
+    assert check.to_state() == {}
+
+
+class Pair(Counting):
+    reads = ("loss", "grad_norm")
+
+
+class Either(Counting):
+    reads_any = ("loss", "reward")
+
+
+class Mixed(Counting):
+    reads, reads_any = ("step_time_s",), ("loss", "reward")
+
+
+@pytest.mark.parametrize(
+    ("check", "values", "nulls", "concerned"),
+    [
+        (Counting, {}, (), True),
+        (Pair, {"loss": 1.0}, (), False),
+        (Pair, {"loss": 1.0, "grad_norm": 1.0}, (), True),
+        (Pair, {"loss": 1.0}, ("grad_norm",), False),
+        (Either, {"loss": 1.0}, (), True),
+        (Either, {"grad_norm": 1.0}, (), False),
+        (Either, {"grad_norm": 1.0}, ("reward",), True),
+        (Mixed, {"step_time_s": 1.0}, (), False),
+        (Mixed, {"loss": 1.0}, (), False),
+        (Mixed, {"step_time_s": 1.0, "loss": 1.0}, (), True),
+    ],
+)
+def test_what_rows_concern_a_check(
+    check: type[Check], values: dict[str, float], nulls: tuple[str, ...], concerned: bool
+) -> None:
+    """Those with all fields of `reads`, and with one of `reads_any`, if only as null."""
+    assert concerned == check.concerns(Row(1, 1, values, 0, nulls=nulls))
 
 
 def test_a_configuration_may_be_ignored() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailwatch.checks import CHECKS
+from tailwatch.checks.loss_diverged import LossDiverged
 from tailwatch.checks.nan_loss import NanLoss
 from tailwatch.checks.no_metrics import NoMetrics
 from tailwatch.checks.too_few_steps import TooFewSteps
@@ -192,7 +193,7 @@ def test_a_new_segment_resolves_what_fires_and_starts_afresh() -> None:
 
 def test_a_resume_ends_the_latched_and_rearms() -> None:
     """A step that fell back ends a latched finding; a NaN after it is told again, in a new era."""
-    monitor = RunMonitor(CHECKS)
+    monitor = RunMonitor([NanLoss])
     feed(monitor, [row(n, loss=NAN if n == 40 else 2.0 - n / 100) for n in range(1, 41)])
     transitions = feed(monitor, [row(41, 20, loss=1.8), row(42, 21, loss=NAN)])
     assert edges(transitions) == [("nan_loss", "resolved"), ("nan_loss", "firing")]
@@ -205,7 +206,7 @@ def test_a_resume_ends_the_latched_and_rearms() -> None:
 
 def test_a_resume_keeps_what_is_not_latched() -> None:
     """A finding of a check that is not latched goes on firing through a resume."""
-    monitor = RunMonitor(CHECKS)
+    monitor = RunMonitor([LossDiverged])
     feed(monitor, [row(n, loss=1.0 if n < 20 else 9.0) for n in range(1, 41)])
     assert edges(monitor.firing()) == [("loss_diverged", "firing")]
     assert monitor.update(row(41, 22, loss=9.0)) == []
