@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import pytest
@@ -28,7 +29,10 @@ def test_two_writers() -> None:
     edges = steps(run, [n + 2 if n % 2 else n for n in range(1, 200)])
     assert edges.index("F") == 49
     assert edges.count("-") == 198
-    assert run.said == "steps fell back in 24 of the last 50 rows up to step 50: two writers in one file"
+    assert (
+        run.said
+        == "steps fell back in 24 of the last 50 rows up to step 50: two writers in one file"
+    )
 
 
 @pytest.mark.parametrize(("falls", "found"), [(10, False), (11, True)])
@@ -82,7 +86,7 @@ def test_levels_are_those_of_the_lists(turns: list[int]) -> None:
     for n in range(1, len(values) + 1):
         falls = 0
         for k in range(max(1, n - 50), n):
-            rises = [b - a for a, b in zip(values[:k], values[1:k], strict=False) if b > a]
+            rises = [b - a for a, b in itertools.pairwise(values) if b > a]
             interval = rises[-1] if rises else 0
             falls += 0 < values[k - 1] - values[k] <= 2 * interval
         expected.append(n >= 50 and falls > 10)

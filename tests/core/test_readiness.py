@@ -11,7 +11,6 @@ from tailwatch.core.check import Check, RunConfig
 from tailwatch.core.monitor import RunMonitor
 from tailwatch.core.rows import Row
 from tailwatch.core.watched import Readiness, Watched
-from tailwatch.errors import StateOutdated
 
 
 def fed(count: int, config: RunConfig | None = None, **values: float) -> RunMonitor:
@@ -93,12 +92,3 @@ def test_saving_changes_no_readiness(count: int) -> None:
     ]
 
     assert [w.readiness() for w in monitor.watched] == [w.readiness() for w in again]
-
-
-@pytest.mark.parametrize("name", ["state_version", "thresholds"])
-def test_a_state_of_another_version_is_outdated(name: str) -> None:
-    """A state that was written with other numbers is refused, naming them."""
-    saved = fed(1, loss=2.0).watched[0].to_state() | {name: 99}
-
-    with pytest.raises(StateOutdated, match=f"nan_loss: {name} is 99"):
-        Watched.from_state(CHECKS[0], saved)
