@@ -6,8 +6,9 @@ import contextlib
 import os
 import signal
 import socket
+import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from . import __version__
@@ -18,16 +19,17 @@ from .core.names import escape
 from .core.notices import Notice, utc
 from .core.outbox import Outcome
 from .dispatch import Dispatch
-from .engine import Engine, Options, World
-from .errors import ConfigError
+from .engine import Engine, Options
+from .errors import CannotGoOn, ConfigError
 from .messages import ReceiverPolicy, Stop
-from .ports import Log
+from .ports import Log, World
 from .receivers import RENDERERS
 from .shell.clock import SystemClock
 from .shell.courier import HttpCourier
 from .shell.exposition import Exposed, make_registry
 from .shell.follower import LocalFollower
 from .shell.heartbeat import Heartbeat
+from .shell.holders import written_by
 from .shell.inbox import ThreadInbox
 from .shell.mounts import Mounts
 from .shell.saves import SavesFollower, SavesScanner
@@ -35,6 +37,9 @@ from .shell.scanner import DirectoryScanner
 from .shell.store import SqliteStore
 from .shell.watcher import DirectoryWatcher
 from .shell.web import Site, WebServer
+
+_NO_THREADS = "no thread can be started: too many tasks, or too little memory"
+_THREAD_DIED = "a thread has died; a new start loses nothing"
 
 
 @dataclass
@@ -48,6 +53,8 @@ class Daemon:
         log: Where to say what happens.
         environment: Holds what systemd sets.
         started: Called with the address of the web server once it answers.
+        no_memory: Called, on any thread, when there is no memory left: ends the process at
+            once. Nothing more can be relied on, and what is kept needs no farewell.
     """
 
     settings: Settings
@@ -55,6 +62,7 @@ class Daemon:
     log: Log
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     started: Callable[[str], None] | None = None
+    no_memory: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         self._inbox = ThreadInbox()
@@ -67,9 +75,10 @@ class Daemon:
 
         Raises:
             ConfigError: The port is in use. StateUnusable: So is the state, or worse.
+            CannotGoOn: No thread can be started, or one of ours has died.
         """
         heartbeat = Heartbeat(self.environment)
-        with self._signals(), self._thread_deaths():
+        with self._signals(), self._thread_deaths(), _enough_threads():
             while True:
                 self._again = False
                 self._run_once(heartbeat)
@@ -86,10 +95,12 @@ class Daemon:
         with contextlib.ExitStack() as stack:
             store = SqliteStore(settings.state_dir, self.log)
             stack.callback(store.close)
-            board = Board(heartbeat.beat)
+            vital: list[WebServer | HttpCourier] = []
+            board = Board(_beat_of_all(heartbeat, vital))
             registry = make_registry(board, self._exposed(settings), clock.wall, clock.monotonic)
             web = WebServer(settings.listen, Site(board, registry, clock.monotonic))
             stack.callback(web.close)
+            vital.append(web)
             scanner = DirectoryScanner(settings.paths, settings.wanted, settings.state_dir)
             remote = Mounts(clock.monotonic).remote
             follower = LocalFollower(remote)
@@ -107,16 +118,13 @@ class Daemon:
                 publisher=board,
                 clock=clock,
                 log=self.log,
+                writers=written_by,
             )
-            options = Options(
-                sweep_interval_s=settings.sweep_interval_s,
-                backfill_page_max_age_s=settings.backfill_page_max_age_s,
-                run_retention_s=settings.run_retention_s,
-                run_pattern=settings.run_pattern,
-                fields=settings.fields,
-            )
-            dispatch = self._dispatch(settings, stack)
-            engine = Engine(settings.checks, options, world, dispatch)
+            couriers = self._couriers(settings, stack)
+            vital += couriers.values()
+            dispatch = self._dispatch(settings, couriers)
+            engine = Engine(settings.checks, _options(settings), world, dispatch)
+            stack.enter_context(self._memory())
             engine.restore()
             self.log.info(
                 "started",
@@ -133,7 +141,7 @@ class Daemon:
             if not self._again:
                 heartbeat.stopping()
 
-    def _dispatch(self, settings: Settings, stack: contextlib.ExitStack) -> Dispatch:
+    def _couriers(self, settings: Settings, stack: contextlib.ExitStack) -> dict[str, HttpCourier]:
         couriers = {}
         for receiver in settings.receivers:
             courier = HttpCourier(
@@ -145,6 +153,9 @@ class Daemon:
             )
             stack.callback(courier.close)
             couriers[receiver.name] = courier
+        return couriers
+
+    def _dispatch(self, settings: Settings, couriers: Mapping[str, HttpCourier]) -> Dispatch:
         policies = [
             ReceiverPolicy(receiver.name, receiver.severities, receiver.send_resolved)
             for receiver in settings.receivers
@@ -177,14 +188,31 @@ class Daemon:
         """A library's thread that dies is a line in the log, and no traceback in it."""
 
         def died(args: threading.ExceptHookArgs) -> None:
+            if issubclass(args.exc_type, MemoryError):
+                self.no_memory()
             name = args.thread.name if args.thread else "?"
             self.log.error("thread_died", thread=name, error=args.exc_type.__name__)
 
-        old, threading.excepthook = threading.excepthook, died
+        def unraisable(args: sys.UnraisableHookArgs) -> None:
+            # A thread that died before it began: whoever started it would wait for ever.
+            if issubclass(args.exc_type, MemoryError):
+                self.no_memory()
+
+        old = threading.excepthook, sys.unraisablehook
+        threading.excepthook, sys.unraisablehook = died, unraisable
         try:
             yield
         finally:
-            threading.excepthook = old
+            threading.excepthook, sys.unraisablehook = old
+
+    @contextlib.contextmanager
+    def _memory(self) -> Iterator[None]:
+        """The innermost of what is cleaned up: without memory even that may hang."""
+        try:
+            yield
+        except MemoryError:
+            self.no_memory()
+            raise
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
@@ -203,6 +231,39 @@ class Daemon:
         finally:
             for number, handler in old.items():
                 signal.signal(number, handler)
+
+
+def _options(settings: Settings) -> Options:
+    return Options(
+        sweep_interval_s=settings.sweep_interval_s,
+        backfill_page_max_age_s=settings.backfill_page_max_age_s,
+        run_retention_s=settings.run_retention_s,
+        runs_max=settings.max_exported_runs,
+        run_pattern=settings.run_pattern,
+        fields=settings.fields,
+    )
+
+
+def _beat_of_all(
+    heartbeat: Heartbeat, vital: Sequence[WebServer | HttpCourier]
+) -> Callable[[float], None]:
+    def beat(monotonic_s: float) -> None:
+        # Better no daemon, which systemd starts again, than half of one.
+        if not all(each.alive() for each in vital):
+            raise CannotGoOn(_THREAD_DIED)
+        heartbeat.beat(monotonic_s)
+
+    return beat
+
+
+@contextlib.contextmanager
+def _enough_threads() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:
+        if "can't start new thread" not in str(error):
+            raise
+        raise CannotGoOn(_NO_THREADS) from None
 
 
 def attempt_test(receiver: Receiver) -> Outcome:

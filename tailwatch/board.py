@@ -18,6 +18,7 @@ class Board:
     def __init__(self, on_beat: Callable[[float], None] | None = None) -> None:
         self.snapshot: Snapshot | None = None
         self.beat_s: float | None = None
+        self.connections_dropped = 0
         self._on_beat = on_beat
 
     def publish(self, snapshot: Snapshot) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 import traceback
 from collections.abc import Sequence
 from typing import Any
@@ -16,12 +15,15 @@ from . import __version__, options
 from .checks import CATEGORIES, CHECKS
 from .config import Settings, load_settings, select_checks
 from .config_receivers import SEVERITIES
-from .errors import ConfigError, StateUnusable, TailwatchError
+from .core.names import escape
+from .errors import CannotGoOn, ConfigError, InputError, StateUnusable, TailwatchError
 
 EXIT_FOUND = 1
 EXIT_USAGE = 2
 EXIT_BUG = 70
+EXIT_SYSTEM = 71
 EXIT_STATE = 78
+_CODES: dict[type, int] = {StateUnusable: EXIT_STATE, CannotGoOn: EXIT_SYSTEM}
 
 
 class _Group(click.Group):
@@ -30,14 +32,20 @@ class _Group(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except StateUnusable as error:
-            _fail(str(error), EXIT_STATE)
         except TailwatchError as error:
-            _fail(str(error), EXIT_USAGE)
+            _fail(str(error), _CODES.get(type(error), EXIT_USAGE))
+        except MemoryError:
+            _no_memory()
         except (click.ClickException, click.exceptions.Exit, click.Abort, OSError):
             raise  # click knows what to say of these; a closed pipe is one.
         except Exception as error:
             _fail(f"internal error, please report it: {_origin(error)}", EXIT_BUG)
+
+
+def _no_memory() -> None:
+    """Say so and end, with as little as possible: whatever else is tried may hang or fail."""
+    os.write(2, b"tailwatch: out of memory: it needs more, or fewer files; nothing is lost\n")
+    os._exit(EXIT_SYSTEM)
 
 
 def _fail(text: str, code: int) -> None:
@@ -63,22 +71,7 @@ def main() -> None:
 
 
 @main.command()
-@click.argument("paths", nargs=-1, type=options.PATH)
-@options.config
-@click.option("--state-dir", type=options.PATH, help="Where to keep what was read and counted.")
-@click.option("--listen", "--web.listen-address", metavar="HOST:PORT", help="Where to serve.")
-@click.option(
-    "--webhook-url",
-    metavar="URL",
-    help="Where to post critical findings. It can be seen in the list of processes; "
-    "$TAILWATCH_WEBHOOK_URL or a receiver with url_file cannot.",
-)
-@options.checks
-@click.option("--include", multiple=True, metavar="GLOB", help="Names of metric files.")
-@click.option("--exclude", multiple=True, metavar="GLOB", help="Names that are none.")
-@click.option("--sweep-interval", metavar="TIME", help="How often to look at every file.")
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]))
-@click.option("--log-format", type=click.Choice(["auto", "console", "json"]))
+@options.running
 def run(paths: tuple[str, ...], config_file: str | None, **flags: Any) -> None:
     """
     Follow the files in PATHs (files, directories) until told to stop.
@@ -88,18 +81,7 @@ def run(paths: tuple[str, ...], config_file: str | None, **flags: Any) -> None:
     from .app import Daemon
     from .shell.logs import configure_logs
 
-    given = {
-        "paths": list(paths) or None,
-        "state_dir": flags["state_dir"],
-        "web.listen": flags["listen"],
-        "webhook_url": flags["webhook_url"],
-        "checks": flags["checks"],
-        "include": list(flags["include"]) or None,
-        "exclude": list(flags["exclude"]) or None,
-        "sweep_interval": flags["sweep_interval"],
-        "log.level": flags["log_level"],
-        "log.format": flags["log_format"],
-    }
+    given = options.given(paths=paths, **flags)
 
     def load() -> Settings:
         settings = load_settings(given, os.environ, config_file)
@@ -110,27 +92,23 @@ def run(paths: tuple[str, ...], config_file: str | None, **flags: Any) -> None:
     settings = load()
     log = configure_logs(settings.log_level, settings.log_format)
     try:
-        Daemon(settings, load, log).run()
+        Daemon(settings, load, log, no_memory=_no_memory).run()
     except TailwatchError as error:
-        log.error("not_started", error=_printable(str(error)))
+        event = "cannot_go_on" if isinstance(error, CannotGoOn) else "not_started"
+        log.error(event, error=_printable(str(error)))
         raise
+
+
+def _name_troubles(troubles: Sequence[Any]) -> None:
+    for trouble in troubles:
+        click.echo(f"tailwatch: {escape(trouble.path)}: {trouble.reason}", err=True)
 
 
 def _say_troubles(diagnoses: Sequence[Any], troubles: Sequence[Any]) -> None:
     """Name what could not be read, and exit 2 if there was such, or a named file was skipped."""
-    for trouble in troubles:
-        click.echo(f"tailwatch: {_printable(trouble.path)}: {trouble.reason}", err=True)
+    _name_troubles(troubles)
     if troubles or any(d.skipped and d.named for d in diagnoses):
         sys.exit(EXIT_USAGE)
-
-
-def _diagnosing_settings(flags: dict[str, Any]) -> Settings:
-    given = {
-        "checks": flags["checks"],
-        "include": list(flags["include"]) or None,
-        "exclude": list(flags["exclude"]) or None,
-    }
-    return load_settings(given, os.environ, flags["config_file"])
 
 
 @main.command()
@@ -155,7 +133,7 @@ def check(
     from .documents import check_document
     from .report import check_report
 
-    settings = _diagnosing_settings(flags)
+    settings = options.diagnosing_settings(flags)
     diagnoses, troubles = read_all(paths, settings, run_config, whole_file=whole_file)
     if style == "json":
         _echo_json(check_document(diagnoses, troubles))
@@ -177,7 +155,7 @@ def replay(
     from .documents import transition_document
     from .report import transition_line
 
-    settings = _diagnosing_settings(flags)
+    settings = options.diagnosing_settings(flags)
 
     def each(run: str, transition: Any) -> None:
         if style == "json":
@@ -192,6 +170,43 @@ def replay(
                 f"tailwatch: {_printable(diagnosis.file)}: skipped: {diagnosis.skipped}", err=True
             )
     _say_troubles(diagnoses, troubles)
+
+
+@main.command()
+@options.benching
+def bench(directory: str, style: str, seed: int, rivals: bool, **flags: Any) -> None:
+    """Measure on the logs below DIRECTORY how often the checks are wrong, and what they find."""
+    from .bench import table
+    from .bench.run import bench_all
+
+    settings = options.diagnosing_settings(flags)
+    score, troubles = bench_all([directory], settings, seed, rivals=rivals)
+    _name_troubles(troubles)
+    if not score.runs:
+        raise InputError(f"{directory}: no metric log in it that can be read")
+    if style == "json":
+        _echo_json(table.document(score))
+    else:
+        click.echo(table.markdown(score) if style == "markdown" else table.text(score))
+
+
+@main.command()
+@options.diagnosing
+def inspect(
+    paths: tuple[str, ...], style: str, run_config: str | None, whole_file: bool, **flags: Any
+) -> None:
+    """Say what tailwatch makes of the files in PATHs: why it does not see a run."""
+    from .inspection import inspect_all
+    from .inspection_document import inspection_document
+    from .inspection_text import inspection_text
+
+    settings = options.diagnosing_settings(flags)
+    inspected = inspect_all(paths, settings, run_config, whole_file=whole_file)
+    if style == "json":
+        _echo_json(inspection_document(inspected))
+    else:
+        click.echo(inspection_text(inspected))
+    _say_troubles((), inspected.troubles)
 
 
 @main.command()
@@ -253,21 +268,17 @@ def config(config_file: str | None, style: str, only_check: bool) -> None:
 def notify_test(config_file: str | None, style: str, webhook_url: str | None) -> None:
     """Send a test notice to every receiver and say what each answered."""
     from .app import attempt_test
+    from .documents import answers_document
+    from .report import answers_text
 
     settings = load_settings({"webhook_url": webhook_url}, os.environ, config_file)
     if not settings.receivers:
         _fail("no receiver is configured: set TAILWATCH_WEBHOOK_URL or [[receivers]]", EXIT_FOUND)
     results = [(receiver, attempt_test(receiver)) for receiver in settings.receivers]
     if style == "json":
-        answers = [
-            {"receiver": r.name, "type": r.type, "outcome": o.kind, "detail": o.detail}
-            for r, o in results
-        ]
-        _echo_json({"version": 1, "receivers": answers})
+        _echo_json(answers_document(results))
     else:
-        for receiver, outcome in results:
-            word = "delivered" if outcome.kind == "delivered" else "failed"
-            click.echo(f"{receiver.name} ({receiver.type}): {word}, {outcome.detail}")
+        click.echo(answers_text(results))
     if any(outcome.kind != "delivered" for _, outcome in results):
         sys.exit(EXIT_FOUND)
 
@@ -280,9 +291,7 @@ def demo(seconds: float, keep: bool) -> None:
     from .demo import run_demo
     from .shell.logs import configure_logs
 
-    began_s = time.monotonic()
     run_demo(seconds, keep, click.echo, configure_logs("warning", "auto"))
-    click.echo(f"It took {time.monotonic() - began_s:.0f} s.")
 
 
 def _echo_json(document: Any) -> None:

@@ -27,6 +27,7 @@ DEFAULT_INCLUDE = (
     "**/training_metrics.json",
     "**/big_vision_metrics.txt",
     "**/trainer_state.json",
+    "**/hydra_train.log",
 )
 """What trainers call their metric files; which ones are such is told by their content."""
 

@@ -32,6 +32,7 @@ def run_demo(seconds: float, keep: bool, say: Callable[[str], None], log: Log) -
     Everything is real but the trainer: the daemon, its database, its port and
     the HTTP post, which goes to a receiver of our own on this machine.
     """
+    start_s = time.monotonic()
     with contextlib.ExitStack() as stack:
         directory = tempfile.mkdtemp(prefix="tailwatch-demo-")
         if not keep:
@@ -60,6 +61,7 @@ def run_demo(seconds: float, keep: bool, say: Callable[[str], None], log: Log) -
         trainer.join(max(0.0, seconds - (time.monotonic() - began_s)))
     say(f"\nDone. Kept: {directory}" if keep else "\nDone.")
     say("Next: tailwatch run /path/to/your/runs")
+    say(f"It took {time.monotonic() - start_s:.0f} s.")
 
 
 def _remove(directory: str) -> None:

@@ -5,46 +5,30 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from .config import Settings
 from .core.check import RunConfig
+from .core.fields import FieldMap
 from .core.findings import Finding, Transition
 from .core.names import distinct_name, run_name
+from .core.observer import Observer
 from .core.reader import RunReader
 from .core.trainer_state import beside, is_state, same_training
 from .errors import InputError
-from .messages import SIZE_UNKNOWN
 from .run_configs import find_run_config, read_run_config
 from .saves import StateFile
 from .shell.progress import progress
-from .shell.saves import SavesScanner, wanted_by
+from .shell.saves import wanted_by
 from .shell.scanner import DirectoryScanner
+from .targets import STDIN, Target, Trouble, targets
 
 CHUNK_BYTES = 256 * 1024
-STDIN = "-"
 NO_FIELDS = "no training fields"
 NO_ROWS = "no JSON lines"
-
-
-class Target(NamedTuple):
-    """A file to read. *named*: the caller gave it by name. *root*: the directory searched."""
-
-    path: str
-    root: str | None
-    size: int
-    named: bool
-
-
-class Trouble(NamedTuple):
-    """A path that could not be read, or held nothing to read."""
-
-    path: str
-    reason: str
 
 
 @dataclass(slots=True)
@@ -69,34 +53,6 @@ class Diagnosis:
     unread: dict[str, str] = field(default_factory=dict)
 
 
-def targets(paths: Sequence[str], settings: Settings) -> Iterator[Target | Trouble]:
-    """The files that *paths* mean: themselves, or what matches below a directory."""
-    for path in paths:
-        if path == STDIN:
-            yield Target(STDIN, None, 0, True)
-            continue
-        try:
-            info = os.stat(path)
-            if stat.S_ISDIR(info.st_mode):
-                os.scandir(path).close()
-        except OSError as error:
-            yield Trouble(path, error.strerror or "cannot be read")
-            continue
-        except ValueError:
-            yield Trouble(path, "is no path")
-            continue
-        if not stat.S_ISDIR(info.st_mode):
-            yield Target(path, None, info.st_size, True)
-            continue
-        root, empty = os.path.abspath(path), True
-        for found in SavesScanner(DirectoryScanner([root], settings.wanted)).sweep():
-            empty = False
-            shown = os.path.join(path, os.path.relpath(found.path, root))
-            yield Target(shown, path, found.size % SIZE_UNKNOWN, False)
-        if empty:
-            yield Trouble(path, "has no file with the name of a metric file; see --include")
-
-
 class Reading:
     """
     Reads files one after the other, giving each run its name.
@@ -106,6 +62,7 @@ class Reading:
         config_file: The run configuration for all of them; by default each file's own.
         whole_file: Take each file as one segment.
         progress: Called with the number of bytes after each chunk.
+        keep: Called with each chunk.
     """
 
     def __init__(
@@ -115,16 +72,24 @@ class Reading:
         *,
         whole_file: bool = False,
         progress: Callable[[int], None] = lambda _: None,
+        keep: Callable[[bytes], object] = lambda _: None,
     ) -> None:
         self._settings, self._config = settings, config
-        self._whole_file, self._progress = whole_file, progress
+        self._whole_file, self._progress, self._keep = whole_file, progress, keep
         self._names: set[str] = set()
         self._runs: list[Diagnosis] = []
 
     def read(
-        self, target: Target, each: Callable[[str, Transition], None] | None = None
+        self,
+        target: Target,
+        each: Callable[[str, Transition], None] | None = None,
+        observer: Observer | None = None,
     ) -> Diagnosis | Trouble:
-        """Read one file to its end; *each* is called with the run and each transition."""
+        """
+        Read one file to its end.
+
+        *each* is called with the run and each transition; *observer* sees each line and row.
+        """
         name = self._name(target)
         config = self._config
         if config is None and target.path != STDIN:
@@ -132,8 +97,9 @@ class Reading:
         reader = RunReader(
             self._settings.checks,
             config,
-            fields=self._settings.fields.of(os.path.abspath(target.path), _absolute(target.root)),
+            fields=fields_of(target, self._settings),
             whole_file=self._whole_file,
+            observer=observer,
         )
         diagnosis = Diagnosis(name, target.path, target.named, reader, config, [])
         if not target.named and is_state(target.path) and (same := self._same_training(target)):
@@ -151,7 +117,7 @@ class Reading:
         if not reader.is_metric:
             if reader.rows:
                 diagnosis.skipped = NO_FIELDS
-            elif reader.bad_lines or reader.received > reader.offset:
+            elif not _blank(reader):
                 diagnosis.skipped = NO_ROWS
         if diagnosis.unread and not reader.received:
             diagnosis.skipped = diagnosis.unread.popitem()[1]
@@ -201,12 +167,13 @@ class Reading:
         while chunk := file.read(CHUNK_BYTES):
             held += reader.feed(chunk)
             self._progress(len(chunk))
+            self._keep(chunk)
             told = tell()
             if reader.skippable:
                 diagnosis.skipped = NO_FIELDS
                 return
         held += reader.rest()
-        if not (reader.bad_lines or reader.received > reader.offset) or reader.rows:
+        if _blank(reader) or reader.rows:
             tell()
 
     def _name(self, target: Target) -> str:
@@ -215,9 +182,19 @@ class Reading:
         path = os.path.abspath(target.path)
         root = _absolute(target.root)
         name = run_name(path, root, self._settings.run_pattern)
-        name = distinct_name(name, path, root, self._names)
+        name = distinct_name(name, path, root, self._names.__contains__)
         self._names.add(name)
         return name
+
+
+def _blank(reader: RunReader) -> bool:
+    """Whether the file holds nothing, or nothing but blank lines."""
+    return not (reader.first_line or reader.bad_lines or reader.received > reader.offset)
+
+
+def fields_of(target: Target, settings: Settings) -> FieldMap:
+    """What the keys of a file mean, by the rules that are for it."""
+    return settings.fields.of(os.path.abspath(target.path), _absolute(target.root))
 
 
 def _absolute(root: str | None) -> str | None:
@@ -239,6 +216,19 @@ def _open(path: str) -> BinaryIO:
     return os.fdopen(descriptor, "rb", buffering=0)
 
 
+def given_config(path: str) -> RunConfig:
+    """
+    The run configuration that the caller named.
+
+    Raises:
+        InputError: *path* names no readable run configuration.
+    """
+    config = read_run_config(path)
+    if config is None:
+        raise InputError(f"{path}: cannot be read as a run configuration")
+    return config
+
+
 def read_all(
     paths: Sequence[str],
     settings: Settings,
@@ -253,11 +243,7 @@ def read_all(
     Raises:
         InputError: *run_config* names no readable run configuration.
     """
-    config = None
-    if run_config is not None:
-        config = read_run_config(run_config)
-        if config is None:
-            raise InputError(f"{run_config}: cannot be read as a run configuration")
+    config = None if run_config is None else given_config(run_config)
     found = list(targets(paths, settings))
     troubles = [one for one in found if isinstance(one, Trouble)]
     diagnoses: list[Diagnosis] = []

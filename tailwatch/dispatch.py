@@ -9,6 +9,7 @@ from .core.names import escape
 from .core.notices import Notice, make_notice
 from .core.outbox import Delivery, Outbox
 from .messages import Commit, OutboxRow, ReceiverPolicy, Settled
+from .paging import may_page
 from .ports import Courier
 from .tracked import Tracked
 
@@ -67,7 +68,7 @@ class Dispatch:
     ) -> None:
         """Put a notice of *transition* into the outboxes, if anyone wants it and may have it."""
         receivers = [policy.name for policy in self._policies if policy.wants(transition)]
-        if not receivers or not tracked.may_page(transition, now_s):
+        if not receivers or not may_page(tracked.paged, transition, now_s):
             return
         assert tracked.name is not None
         notice = make_notice(

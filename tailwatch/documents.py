@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from .config import Settings
+from .config_receivers import Receiver
 from .core.check import Check
 from .core.findings import SEVERITIES, Evidence, Finding, Transition, TransitionKind
 from .core.names import escape
 from .core.numbers import jsonable
-from .diagnose import Diagnosis, Trouble
+from .core.outbox import Outcome
+from .diagnose import Diagnosis
+from .targets import Trouble
 
 
 def check_document(
@@ -163,3 +166,12 @@ def settings_document(settings: Settings) -> dict[str, Any]:
             for receiver in settings.receivers
         ],
     }
+
+
+def answers_document(results: Sequence[tuple[Receiver, Outcome]]) -> dict[str, Any]:
+    """The document of `tailwatch notify-test --format json`."""
+    answers = [
+        {"receiver": r.name, "type": r.type, "outcome": o.kind, "detail": o.detail}
+        for r, o in results
+    ]
+    return {"version": 1, "receivers": answers}

@@ -13,9 +13,10 @@ from .core.findings import Transition
 from .dispatch import Dispatch
 from .errors import StateWriteError
 from .files import Files
-from .messages import Commit, FindingRecord, Settled
-from .ports import Clock, Follower, Inbox, Log, Publisher, Scanner, Store, Watcher
+from .messages import Commit, RunRecord, Settled
+from .ports import World
 from .shown import Shown
+from .telling import Telling
 from .tracked import Tracked
 
 TURN_S_MAX = 5.0
@@ -30,22 +31,9 @@ class Options:
     sweep_interval_s: float = 10.0
     backfill_page_max_age_s: float = 3600.0
     run_retention_s: float = 86400.0
+    runs_max: int = 500
     run_pattern: re.Pattern[str] | None = None
     fields: FieldRules = dataclasses.field(default_factory=FieldRules)
-
-
-@dataclass(slots=True)
-class World:
-    """Everything outside that the engine works with."""
-
-    inbox: Inbox
-    scanner: Scanner
-    follower: Follower
-    watcher: Watcher
-    store: Store
-    publisher: Publisher
-    clock: Clock
-    log: Log
 
 
 class Engine:
@@ -71,15 +59,21 @@ class Engine:
             restarted=self._restarted,
             moved=self._moved,
             ended=self._ended,
-            recall=world.store.recall,
+            recall=self._recall,
+            named=self._named,
             old_s=options.backfill_page_max_age_s,
             keep_s=options.run_retention_s,
             run_pattern=options.run_pattern,
             fields=options.fields,
+            writers=world.writers,
         )
         self._commit = Commit()
         self._changed: dict[str, Tracked] = {}
-        self._shown = Shown(world.publisher)
+        self._over: list[Tracked] = []
+        self._shown = Shown(world.publisher, options.run_retention_s, options.runs_max)
+        self._telling = Telling(
+            dispatch, self._shown.totals, world.log, options.backfill_page_max_age_s
+        )
         self._watcher_counts: dict[str, int] = {}
         self._sweep_due_s = 0.0
         self._store_retry_s: float | None = None
@@ -176,6 +170,7 @@ class Engine:
             self._shown.totals[name,] += now - self._watcher_counts.get(name, 0)
             self._watcher_counts[name] = now
         done_s = world.clock.monotonic()
+        self._shown.expire(monotonic_s)
         self._sweep_due_s = done_s + self._options.sweep_interval_s
         self._shown.took("sweep", done_s - monotonic_s)
 
@@ -188,62 +183,29 @@ class Engine:
         if tracked.name is None:
             return
         self._commit.moved.append((old, tracked.path))
-        self._commit.runs.pop(old, None)
+        for records in (self._commit.runs, self._commit.ended):
+            records.pop(old, None)
         self._changed.pop(old, None)
         self._changed[tracked.path] = tracked
 
     def _ended(self, tracked: Tracked) -> None:
         if tracked.name is not None:
             self._changed.pop(tracked.path, None)
-            self._commit.ended.append(tracked.record(small=True))
-            self._shown.forget(tracked.name)
+            self._commit.runs.pop(tracked.path, None)
+            self._commit.ended[tracked.path] = tracked.record()
+            self._over.append(tracked)
+
+    def _recall(self, path: str) -> RunRecord | None:
+        return self._commit.ended.get(path) or self._world.store.recall(path)
+
+    def _named(self, name: str) -> bool:
+        ending = any(record.name == name for record in self._commit.ended.values())
+        return ending or self._world.store.named(name)
 
     def _take(self, tracked: Tracked, transitions: list[Transition], now_s: float) -> None:
         """What a read or a rest gave: count it, and see who is to be told."""
-        tracked.held += transitions
-        if tracked.name is None:
-            return
-        run = tracked.name
-        for reason, lines in tracked.reader.take_bad_lines().items():
-            self._shown.totals["bad_lines", reason] += lines
-            if tracked.reader.bad_lines[reason] == lines:  # The first ones: said once.
-                self._world.log.warning("bad_lines", run=run, reason=reason, lines=lines)
-        for category, error in tracked.reader.monitor.take_errors():
-            self._shown.totals["check_errors", category] += 1
-            self._world.log.error("check_quarantined", run=run, category=category, error=error)
-        for transition in tracked.held:
-            if not tracked.known(transition):
-                self._record(tracked, transition, now_s)
-        tracked.held.clear()
-        if tracked.history_read() and self._fresh(tracked, now_s):
-            self._tell_standing(tracked, now_s)
-        self._changed[tracked.path] = tracked
-
-    def _record(self, tracked: Tracked, transition: Transition, now_s: float) -> None:
-        assert tracked.name is not None
-        time_s = tracked.happened_s(transition, now_s)
-        tracked.count(transition, time_s)
-        self._commit.findings.append(FindingRecord(tracked.name, transition, time_s))
-        self._world.log.info(
-            f"finding_{transition.kind.value}",
-            run=tracked.name,
-            category=transition.category,
-            severity=transition.severity.value,
-            message=transition.evidence.message,
-        )
-        # History pages nobody, but for what still stands in a run that is being written to.
-        if not tracked.is_history(transition) or (tracked.at_rest and self._fresh(tracked, now_s)):
-            self._dispatch.tell(tracked, transition, time_s, now_s, self._commit)
-
-    def _fresh(self, tracked: Tracked, now_s: float) -> bool:
-        return now_s - tracked.mtime_s <= self._options.backfill_page_max_age_s
-
-    def _tell_standing(self, tracked: Tracked, now_s: float) -> None:
-        recent = tuple(tracked.reader.monitor.recent)
-        for firing in tracked.reader.monitor.firing():
-            standing = dataclasses.replace(firing, recent=recent, continues=False)
-            time_s = tracked.happened_s(standing, now_s)
-            self._dispatch.tell(tracked, standing, time_s, now_s, self._commit)
+        if self._telling.take(tracked, transitions, now_s, self._commit):
+            self._changed[tracked.path] = tracked
 
     def _settle(self, settled: Settled, monotonic_s: float) -> None:
         outcome = settled.outcome
@@ -264,6 +226,9 @@ class Engine:
         kept = bool(self._commit)
         if kept and not self._write(monotonic_s):
             return
+        for tracked in self._over:
+            self._shown.end(tracked, monotonic_s)
+        self._over = []
         files = self._files.all() if everything else self._changed.values()
         self._shown.look(files, self._changed)
         self._changed = {}
@@ -276,7 +241,7 @@ class Engine:
         self._commit.meta["totals"] = [[list(k), v] for k, v in self._shown.totals.items()]
         began_s = clock.monotonic()
         try:
-            self._world.store.commit(self._commit)
+            dropped = self._world.store.commit(self._commit)
         except StateWriteError as error:
             self._shown.totals["state_errors",] += 1
             if self._store_retry_s is None:
@@ -284,6 +249,7 @@ class Engine:
             self._store_retry_s = monotonic_s + STORE_RETRY_S
             self._publish()  # The runs as last kept; only the count of errors is new.
             return False
+        self._shown.totals["ended_runs_dropped", "record"] += dropped
         self._shown.took("commit", clock.monotonic() - began_s)
         self._commit = Commit()
         if self._store_retry_s is not None:

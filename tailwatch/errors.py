@@ -8,6 +8,7 @@ Every error that crosses a module boundary, by whose fault it is.
     - StateUnusable    it cannot be used at all: newer, held, not writable; exit 78
     - StateWriteError  this commit failed (disk full, locked): keep it and try again
     - StateOutdated    saved by other code or parameters: read the run again from byte 0
+  + CannotGoOn         the system's: no memory, or a thread has died; a new start helps; exit 71
 
 A malformed line is the trainer's and no error: see `core.rows.Malformed`.
 A failed delivery is a value too: see `core.outbox.Outcome`.
@@ -42,3 +43,7 @@ class StateWriteError(StateError):
 
 class StateOutdated(StateError):  # noqa: N818
     """Saved state does not fit this code; the run must be read again."""
+
+
+class CannotGoOn(TailwatchError):  # noqa: N818
+    """The process is no longer whole. What it had not kept it reads again after a new start."""

@@ -8,20 +8,25 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from .core.check import Check
+from .core.cursor import Cursor
 from .core.field_rules import FieldRules
 from .core.fields import FieldMap
+from .core.lines import LineBuffer
 from .core.names import escape
 from .core.reader import RunReader
-from .core.trail import Trail
 from .core.trainer_state import beside, is_state
-from .messages import SIZE_UNKNOWN, FoundFile, RunRecord
+from .messages import FoundFile, RunRecord
 from .ports import Follower, Log, Scanner
+from .quiet import Quiet, Writers
 from .reading import Reading, Take
-from .tracked import Tracked
+from .tracked import Previous, Tracked
 
 TURN_BYTES = 4 * 1024 * 1024
 MOVED_S = 30.0
 """A run whose path has been empty for this long, and its file elsewhere, has moved."""
+ENDS_S = 60.0
+"""A run whose file has been gone for this long has ended: it is kept on disk alone."""
+ENDED_INODES_MAX = 1000
 
 
 @dataclass(slots=True)
@@ -35,11 +40,14 @@ class Files:
         take: Called with what a read gave: the file, its transitions, Unix seconds.
         restarted: Called with the reason when a file is read again from byte 0.
         moved: Called with a run whose file has moved, and its old path.
-        ended: Called with a run whose file has been gone for longer than *keep_s*.
-        recall: Gives the record of a run that ended long ago in a path.
+        ended: Called with a run whose file has been gone for longer than `ENDS_S`.
+        recall: Gives the record of a run that ended in a path.
+        named: Whether an ended run has this name.
         old_s: A file that appears with an older last change (seconds) is history.
+        keep_s: Runs that ended are taken up after a restart if their last row is not older.
         run_pattern: See `core.names.run_name`.
         fields: What the keys of each file mean.
+        writers: See `quiet.Quiet`.
     """
 
     checks: Sequence[type[Check]]
@@ -51,41 +59,42 @@ class Files:
     moved: Callable[[Tracked, str], None]
     ended: Callable[[Tracked], None]
     recall: Callable[[str], RunRecord | None]
+    named: Callable[[str], bool]
     old_s: float
     keep_s: float
     run_pattern: re.Pattern[str] | None
     fields: FieldRules
+    writers: Writers
     known_roots: set[str] = field(default_factory=set)
     swept: bool = False
     _reading: Reading = field(init=False)
+    _quiet: Quiet = field(init=False)
+    _ended: dict[tuple[int, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._reading = Reading(
-            self.follower, self.log, self.take, self.restarted, self.run_pattern
+            self.follower, self.log, self.take, self.restarted, self.run_pattern, self.named
         )
+        self._quiet = Quiet(self.checks, self._reading, self.follower, self.take, self.writers)
 
     def restore(
         self,
         records: Iterable[RunRecord],
         now_s: float,
         monotonic_s: float,
-        ended: Iterable[str] = (),
+        ended: Iterable[RunRecord] = (),
     ) -> None:
-        """Take up the files of an earlier process; *ended*: names that are taken."""
-        self._reading.names.update(ended)
-        files, inodes = self._reading.files, self._reading.inodes
-        for record in records:
+        """Take up the files of an earlier process; *ended*: whose file was gone by then."""
+        # What ended lately is still shown: it ends once more, since its file is still gone.
+        lately = (r for r in ended if now_s - r.state["last_seen_s"] <= self.keep_s)
+        for record in (*records, *lately):
             tracked = Tracked.from_record(record, self.checks, self._fields(record))
             tracked.read_at_s = monotonic_s - max(0.0, now_s - tracked.last_seen_s)
             for each in tracked.previous:
                 each.quiet_s = monotonic_s
-            files[tracked.path] = tracked
+            self._reading.files[tracked.path] = tracked
             self._reading.names.add(record.name)
-            inodes[tracked.cursor.identity[:2]] = tracked
-        # An inode number that a run had once may be another's now.
-        for tracked in files.values():
-            for cursor in (*(each.cursor for each in tracked.previous), *tracked.past):
-                inodes.setdefault(cursor.identity[:2], tracked)
+            self._reading.owners.note_all(tracked)
 
     def all(self) -> Iterable[Tracked]:
         """Every followed file."""
@@ -102,15 +111,17 @@ class Files:
     def sweep(self, now_s: float, monotonic_s: float) -> None:
         """Look at every file there is: what no event told of is found here."""
         initial, seen = not self.swept, set()
+        inodes: set[tuple[int, int]] = set()
         # Known paths first: a file that is new under one name may be old under another.
         for found in sorted(self.scanner.sweep(), key=lambda f: f.path not in self._reading.files):
             seen.add(found.path)
             tracked = self._reading.files.get(found.path) or self._discover(
                 found, now_s, monotonic_s
             )
-            self._reading.inodes.setdefault(found.inode, tracked)
+            self._reading.owners.note(found.inode, tracked)
+            inodes.add(found.inode)
             if initial and tracked.path == found.path:
-                _was_there(tracked, found)
+                tracked.was_there(found)
             follows_on = tracked.gone or tracked.left or tracked.previous
             if tracked.changed != found.changed or follows_on:
                 tracked.changed = found.changed
@@ -119,33 +130,41 @@ class Files:
         for path, tracked in self._reading.files.items():
             if path not in seen and tracked.root not in missing and not tracked.given_up:
                 self._reading.hinted[path] = None
-        self._end_old(monotonic_s)
+            if tracked.aliases and not missing:
+                tracked.aliases = {k: v for k, v in tracked.aliases.items() if v in seen}
+        self._end(monotonic_s)
+        self._reading.tidy(inodes)
         self.known_roots |= set(self.scanner.roots()) - missing
         self.swept = True
 
-    def _end_old(self, monotonic_s: float) -> None:
-        """Of a run whose file has been gone for long only a small record is kept, on disk."""
+    def _end(self, monotonic_s: float) -> None:
+        """Hold no run whose file is gone; one that has others which are there has a hint."""
         reading, over = self._reading, []
         for path, tracked in reading.files.items():
-            if not tracked.given_up or tracked.gone_s is None:
+            gone_s = tracked.gone_s if tracked.given_up else None
+            if gone_s is None or monotonic_s - gone_s <= ENDS_S:
                 continue
-            if monotonic_s - tracked.gone_s > self.keep_s and path not in reading.hinted:
+            if path not in reading.hinted:
                 over.append(path)
-        if not over:
-            return
         ended = [reading.files.pop(path) for path in over]
-        still = {id(tracked) for tracked in reading.files.values()}
-        # Once for all of them: a whole tree may end at the same time.
-        reading.inodes = {k: v for k, v in reading.inodes.items() if id(v) in still}
-        for tracked in ended:
-            self.follower.release(tracked.path)
+        if ended:
+            reading.owners.forget(ended)
+        for path, tracked in zip(over, ended, strict=True):
+            self.follower.release(path)
             self.ended(tracked)
+            if tracked.name is not None:
+                reading.names.discard(tracked.name)
+                self._ended.update((c.identity[:2], path) for c in tracked.cursors())
+        while len(self._ended) > ENDED_INODES_MAX:
+            del self._ended[next(iter(self._ended))]
 
     def _discover(self, found: FoundFile, now_s: float, monotonic_s: float) -> Tracked:
         if owner := self._owner(found, monotonic_s):
             return owner
         if record := self.recall(found.path):
             return self._return(record, found, now_s, monotonic_s)
+        if owner := self._ended_elsewhere(found, monotonic_s):
+            return owner
         reader = RunReader(self.checks, fields=self.fields.of(found.path, found.root))
         tracked = Tracked(found.path, found.root, reader, mtime_s=found.mtime_s)
         tracked.last_seen_s, tracked.read_at_s = now_s, monotonic_s
@@ -154,57 +173,72 @@ class Files:
         first_sight = not self.swept and root not in self.known_roots
         if first_sight or (self.swept and now_s - found.mtime_s > self.old_s):
             tracked.history_end = found.size
-            _was_there(tracked, found)
+            tracked.was_there(found)
         self._reading.files[found.path] = tracked
-        self._reading.inodes[found.inode] = tracked
+        self._reading.owners.note(found.inode, tracked)
         return tracked
 
     def _return(
         self, record: RunRecord, found: FoundFile, now_s: float, monotonic_s: float
     ) -> Tracked:
-        """A run that ended long ago is there again: its counts go on."""
+        """A run that ended is there again: its counts go on."""
         tracked = Tracked.from_record(record, self.checks, self._fields(record))
         tracked.last_seen_s, tracked.read_at_s = now_s, monotonic_s
         tracked.given_up, tracked.gone_s = False, None
-        self._reading.files[found.path] = self._reading.inodes[found.inode] = tracked
+        self._take_up(tracked, found.path, record.name)
         return tracked
+
+    def _ended_elsewhere(self, found: FoundFile, monotonic_s: float) -> Tracked | None:
+        """The run that ended when this file was moved away, now that it is back elsewhere."""
+        path = self._ended.get(found.inode)
+        record = self.recall(path) if path and path not in self._reading.files else None
+        if not path or not record:
+            return None
+        tracked = Tracked.from_record(record, self.checks, self._fields(record))
+        if not self._reading.owners.was_in(tracked, found):
+            return None
+        tracked.gone_s = tracked.read_at_s = monotonic_s - MOVED_S
+        self._take_up(tracked, path, record.name)
+        return self._owner(found, monotonic_s)
+
+    def _take_up(self, tracked: Tracked, path: str, name: str) -> None:
+        self._reading.files[path] = tracked
+        self._reading.owners.note_all(tracked)
+        self._reading.names.add(name)
 
     def _fields(self, record: RunRecord) -> FieldMap:
         return self.fields.of(record.path, record.root)
 
     def _owner(self, found: FoundFile, monotonic_s: float) -> Tracked | None:
         """The run that this file is of already, under another name: a link, or moved."""
-        owner = self._reading.inodes.get(found.inode)
-        if owner is None or owner.path == found.path:
-            return self._linked(found)
-        inode = self.follower.inode(owner.path)
+        owned = self._reading.owners.owner(found)
+        if owned is None:
+            return None
+        owner, cursor = owned
         empty_s = None if owner.gone_s is None else monotonic_s - owner.gone_s
-        current = found.inode == owner.cursor.identity[:2]
-        away = current and inode is None and empty_s is not None and empty_s >= MOVED_S
-        if away and self._goes_on(owner, found, monotonic_s):
-            return self._adopt(owner, found)
-        # An inode number is used again after a delete: only a file that goes on is the same.
-        if inode != found.inode and not self._goes_on(owner, found, monotonic_s):
-            return self._linked(found)
+        if cursor is owner.cursor and empty_s is not None and empty_s >= MOVED_S:
+            if self.follower.inode(owner.path) is None:
+                return self._adopt(owner, found)
+        elif cursor is not None and found.size > cursor.received:
+            self._recall(owner, cursor, found, monotonic_s)
         owner.also_at(found.inode, found.path)
         return owner
 
-    def _linked(self, found: FoundFile) -> Tracked | None:
-        """The run that this file is of by another of its names, though we do not know it yet."""
-        if found.links > 1:
-            for tracked in self._reading.files.values():
-                if self.follower.inode(tracked.path) == found.inode:
-                    tracked.also_at(found.inode, found.path)
-                    return tracked
-        return None
-
-    def _goes_on(self, owner: Tracked, found: FoundFile, monotonic_s: float) -> bool:
-        for cursor in (owner.cursor, *(each.cursor for each in owner.previous), *owner.past):
-            if cursor.identity[:2] == found.inode and self.follower.is_same(found.path, cursor):
-                if found.size > cursor.received:
-                    owner.recall(cursor, monotonic_s)
-                return True
-        return False
+    def _recall(
+        self, owner: Tracked, cursor: Cursor, found: FoundFile, monotonic_s: float
+    ) -> None:
+        """A file that was done with holds more: read what did not come from a copy of it."""
+        if all(each is not cursor for each in owner.past):
+            return
+        owner.forget(cursor)
+        others = owner.others(cursor)
+        cursor = self.follower.pass_known(found.path, cursor, others, owner.path)
+        if found.size > cursor.offset:
+            lines = LineBuffer(offset=cursor.offset)
+            cursor.rewind()
+            owner.previous.append(Previous(cursor, lines, monotonic_s))
+        else:
+            owner.done_with(cursor)
 
     def _adopt(self, owner: Tracked, found: FoundFile) -> Tracked:
         """The run's file has moved for good: follow it under its new path."""
@@ -261,21 +295,4 @@ class Files:
 
     def rest(self, now_s: float, monotonic_s: float) -> None:
         """See which runs have gone quiet."""
-        for tracked in self._reading.files.values():
-            due_s = tracked.rest_due_s()
-            if (
-                due_s is not None
-                and monotonic_s >= due_s
-                and tracked.path not in self._reading.behind
-            ):
-                self._reading.quiet_config(tracked, monotonic_s)
-                self.take(tracked, tracked.rest(), now_s)
-                self.follower.release(tracked.path)
-
-
-def _was_there(tracked: Tracked, found: FoundFile) -> None:
-    """All that the file holds now was there when this process first saw it."""
-    tracked.backlog_end = found.size
-    trail = tracked.cursor.trail or Trail()
-    if found.size == SIZE_UNKNOWN and not trail.until_ns:
-        tracked.cursor.trail = trail._replace(until_ns=found.changed[1])
+        self._quiet.look(now_s, monotonic_s)

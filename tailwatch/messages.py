@@ -53,6 +53,15 @@ class RunRecord:
     root: str | None
     state: dict[str, Any]
 
+    def small(self) -> RunRecord | None:
+        """What is left once it ended long ago: its counts; None if nothing was counted."""
+        if not self.state["tallies"]:
+            return None
+        # Its eras are counted from 1 again: what was told in one of them is told in none now.
+        paged = {what: (at, -1, stands) for what, (at, _, stands) in self.state["paged"].items()}
+        small: dict[str, Any] = {"reader": None, "previous": [], "past": [], "paged": paged}
+        return RunRecord(self.path, self.name, self.root, self.state | small)
+
 
 class FindingRecord(NamedTuple):
     """A transition of a run, and when it happened (Unix seconds)."""
@@ -76,7 +85,7 @@ class Commit:
 
     runs: dict[str, RunRecord] = field(default_factory=dict)
     moved: list[tuple[str, str]] = field(default_factory=list)
-    ended: list[RunRecord] = field(default_factory=list)
+    ended: dict[str, RunRecord] = field(default_factory=dict)
     findings: list[FindingRecord] = field(default_factory=list)
     notices: list[tuple[str, Notice]] = field(default_factory=list)
     digests: list[tuple[str, str, list[str]]] = field(default_factory=list)
@@ -103,14 +112,14 @@ class Restored:
 
     Attributes:
         fresh: Nothing: this is the first start.
-        ended: The names of runs that ended long ago; their records stay in the store.
+        ended: Runs whose files are gone, the newest: as they were.
     """
 
     fresh: bool
     runs: list[RunRecord]
     outbox: list[OutboxRow]
     meta: dict[str, Any]
-    ended: list[str] = field(default_factory=list)
+    ended: list[RunRecord] = field(default_factory=list)
 
 
 # What is shown.
@@ -171,6 +180,8 @@ class Snapshot(NamedTuple):
     outbox_oldest_s: float | None
 
 
+DROPPED = ("view", "record")
+"""Of an ended run: shown for less than the retention, or its counts let go."""
 RUN_STATES = ("active", "quiet", "ended")
 WATCH_MODES = ("events", "sweep", "missing")
 

@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import click
 
+from .config import Settings, load_settings
+
 # Whether a path can be read is for us to say, in one line, and not for click.
 PATH = click.Path(readable=False)
+
+
+_KEYS = {"listen": "web.listen", "log_level": "log.level", "log_format": "log.format"}
+
+
+def given(**flags: Any) -> dict[str, Any]:
+    """
+    Options as settings, by their keys; what was not given is None.
+
+    >>> given(listen=":0", include=("*.log",), exclude=())
+    {'web.listen': ':0', 'include': ['*.log'], 'exclude': None}
+    """
+    return {
+        _KEYS.get(name, name): list(value) or None if isinstance(value, tuple) else value
+        for name, value in flags.items()
+    }
+
+
+_names = (
+    click.option("--include", multiple=True, metavar="GLOB", help="Names of metric files."),
+    click.option("--exclude", multiple=True, metavar="GLOB", help="Names that are none."),
+)
 
 
 def format(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,15 +65,73 @@ def checks(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def benching(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What `bench` takes."""
+    for decorate in (
+        click.argument("directory", type=PATH),
+        config,
+        checks,
+        click.option(
+            "--format",
+            "style",
+            type=click.Choice(["text", "json", "markdown"]),
+            default="text",
+            show_default=True,
+            help="For a person, a program, or a document.",
+        ),
+        *_names,
+        click.option("--seed", type=int, default=1, show_default=True, help="Of all chance."),
+        click.option("--rivals", is_flag=True, help="Measure the rules of others, too."),
+    ):
+        command = decorate(command)
+    return command
+
+
+def running(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The settings that `run` takes as flags."""
+    for decorate in reversed(
+        (
+            click.argument("paths", nargs=-1, type=PATH),
+            config,
+            click.option(
+                "--state-dir", type=PATH, help="Where to keep what was read and counted."
+            ),
+            click.option(
+                "--listen", "--web.listen-address", metavar="HOST:PORT", help="Where to serve."
+            ),
+            click.option(
+                "--webhook-url",
+                metavar="URL",
+                help="Where to post critical findings. It can be seen in the list of processes; "
+                "$TAILWATCH_WEBHOOK_URL or a receiver with url_file cannot.",
+            ),
+            checks,
+            *_names,
+            click.option(
+                "--sweep-interval", metavar="TIME", help="How often to look at every file."
+            ),
+            click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"])),
+            click.option("--log-format", type=click.Choice(["auto", "console", "json"])),
+        )
+    ):
+        command = decorate(command)
+    return command
+
+
+def diagnosing_settings(flags: dict[str, Any]) -> Settings:
+    """The settings of a command that is `diagnosing`."""
+    config_file = flags.pop("config_file")
+    return load_settings(given(**flags), os.environ, config_file)
+
+
 def diagnosing(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What `check` and `replay` share."""
+    """What `check`, `replay` and `inspect` share."""
     for decorate in (
         click.argument("paths", nargs=-1, required=True, type=PATH),
         config,
         format,
         checks,
-        click.option("--include", multiple=True, metavar="GLOB", help="Names of metric files."),
-        click.option("--exclude", multiple=True, metavar="GLOB", help="Names that are none."),
+        *_names,
         click.option("--run-config", type=PATH, help="The run's configuration file."),
         click.option("--whole-file", is_flag=True, help="Take a file as one segment."),
     ):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .core.check import RunConfig
-from .core.cursor import Cursor, FileSeen
+from .core.cursor import Cursor, FileSeen, Identity
 from .core.notices import Notice
 from .messages import (
     Commit,
@@ -69,11 +70,27 @@ class Follower(Protocol):
     def open(self, path: str, cursor: Cursor) -> OpenFile | Unreadable:
         """Open *path* and compare it with what was read of it."""
 
-    def remainder(self, path: str, cursor: Cursor, alias: str | None) -> OpenFile | None:
-        """The file that *cursor* was in, now that *path* is another one, or none."""
+    def remainder(
+        self,
+        path: str,
+        cursor: Cursor,
+        alias: str | None,
+        others: Sequence[Cursor],
+        foreign: Callable[[Identity], bool],
+    ) -> OpenFile | None:
+        """
+        The file that *cursor* was in, now that *path* is another one, or none.
+
+        Not a copy of a file in which one of the *others* was further on, nor a *foreign* one.
+        """
 
     def is_same(self, path: str, cursor: Cursor) -> bool:
         """Whether what is at *path* is the very file that *cursor* was in."""
+
+    def pass_known(
+        self, path: str, cursor: Cursor, others: Sequence[Cursor], beside: str
+    ) -> Cursor:
+        """*cursor*, behind what was or will be read of a copy of its file at *path*."""
 
     def inode(self, path: str) -> tuple[int, int] | None:
         """Device and inode of what is at *path*; None if nothing is."""
@@ -137,10 +154,13 @@ class Store(Protocol):
         """All of it."""
 
     def recall(self, path: str) -> RunRecord | None:
-        """The record of a run that ended long ago in *path*."""
+        """The record of a run that ended in *path*."""
 
-    def commit(self, commit: Commit) -> None:
-        """Keep all of *commit* or, with StateWriteError, nothing of it."""
+    def named(self, name: str) -> bool:
+        """Whether a run that is kept has this name."""
+
+    def commit(self, commit: Commit) -> int:
+        """Keep all of *commit* or, with StateWriteError, nothing; how many records it let go."""
 
 
 class Publisher(Protocol):
@@ -158,3 +178,18 @@ class Courier(Protocol):
 
     def post(self, key: str, notices: Sequence[Notice]) -> None:
         """Begin one attempt; returns at once."""
+
+
+@dataclass(slots=True)
+class World:
+    """Everything outside that the engine works with."""
+
+    inbox: Inbox
+    scanner: Scanner
+    follower: Follower
+    watcher: Watcher
+    store: Store
+    publisher: Publisher
+    clock: Clock
+    log: Log
+    writers: Callable[[Iterable[str]], Mapping[str, int]] = lambda _: {}

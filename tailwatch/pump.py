@@ -19,7 +19,6 @@ HOLE_READS_MAX = 256
 HOLE_BYTES_MIN = 64 * 1024
 HOLE_BYTES_MAX = 1 << 30
 NULS = bytes(1 << 20)
-PAST_MAX = 16
 
 
 class Pumped(NamedTuple):
@@ -52,6 +51,9 @@ def pump(tracked: Tracked, opened: OpenFile, size: int, monotonic_s: float) -> P
     if isinstance(step, Restart):
         transitions += restart(tracked, monotonic_s, linger=False)
     elif step.rewind:
+        if tracked.cursor.received and stat.identity != tracked.cursor.identity:
+            # A copy: the file that it was made of may be there under another name.
+            tracked.done_with(tracked.cursor.taken_over(tracked.cursor.identity))
         tracked.reader.rewind()
         tracked.cursor.rewind()
     tracked.cursor.identity, tracked.mtime_s = stat.identity, stat.mtime_s
@@ -142,11 +144,22 @@ def restart(tracked: Tracked, monotonic_s: float, *, linger: bool) -> list[Trans
         lines = tracked.reader.source_restarted()
         if linger:
             tracked.previous.append(Previous(old, lines, monotonic_s))
+        else:
+            tracked.done_with(old)
     else:
         tracked.reader = tracked.reader.anew()
     tracked.cursor, tracked.skipped, tracked.doubt_s = Cursor(), False, None
     tracked.history_end = tracked.backlog_end = tracked.rebuild_end = 0
     return transitions
+
+
+def leave(tracked: Tracked, cursor: Cursor, monotonic_s: float) -> None:
+    """Another run goes on in the file of *cursor*, behind its last whole line."""
+    tracked.forget(cursor)
+    if cursor is tracked.cursor:
+        tracked.reader.rewind()
+        restart(tracked, monotonic_s, linger=False)
+        tracked.forget(cursor)
 
 
 def pump_previous(
@@ -172,7 +185,7 @@ def pump_previous(
         if previous.lines.resume_offset == previous.cursor.received:
             previous.cursor.settle_tail()
         tracked.previous.remove(previous)
-        tracked.past = [*tracked.past, previous.cursor][-PAST_MAX:]
+        tracked.done_with(previous.cursor)
     return Pumped(transitions, len(chunk), bool(chunk), None)
 
 

@@ -6,14 +6,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .core.cursor import FileStat, Restart, decide
+from .core.cursor import Cursor, Identity, Restart, decide
 from .core.findings import Transition
 from .core.names import distinct_name, escape, run_name
 from .core.trail import Trail
 from .core.trainer_state import beside, is_state, same_training
 from .messages import Unreadable
-from .ports import Follower, Log
-from .pump import Pumped, pump, pump_previous, restart
+from .owners import Owners
+from .ports import Follower, Log, OpenFile
+from .pump import Pumped, leave, pump, pump_previous, restart
 from .tracked import Tracked
 
 CHUNK_BYTES = 256 * 1024
@@ -35,12 +36,12 @@ class Reading:
         take: Called with what a read gave: the file, its transitions, Unix seconds.
         restarted: Called with the reason when a file is read again from byte 0.
         run_pattern: See `core.names.run_name`.
+        named: Whether an ended run has this name.
 
     Attributes:
         files: By path.
-        names: Of all runs.
-        inodes: Which run has which file, by device and inode: hard links and moves are
-            not new runs.
+        names: Of all runs in *files*.
+        owners: Which run has which file: hard links and moves are not new runs.
         hinted: Paths that may have changed, in the order in which that was said.
         behind: Paths of which there is more to read.
     """
@@ -50,32 +51,27 @@ class Reading:
     take: Take
     restarted: Callable[[str], None]
     run_pattern: re.Pattern[str] | None
+    named: Callable[[str], bool]
     files: dict[str, Tracked] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
-    inodes: dict[tuple[int, int], Tracked] = field(default_factory=dict)
     hinted: dict[str, None] = field(default_factory=dict)
     behind: dict[str, None] = field(default_factory=dict)
+    owners: Owners = field(init=False)
     _config_looks: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.owners = Owners(self.follower, self.files)
+
+    def tidy(self, there: set[tuple[int, int]]) -> None:
+        """Forget what is of no file that is followed, nor of an inode that is *there*."""
+        looks = self._config_looks.items()
+        self._config_looks = {path: look_s for path, look_s in looks if path in self.files}
+        self.owners.tidy(there)
 
     def quiet_config(self, tracked: Tracked, monotonic_s: float) -> None:
         """Look for the configuration of a run that has gone quiet, whenever that was done."""
         self._config_looks.pop(tracked.path, None)
         self.configure(tracked, monotonic_s)
-
-    def _taken(self, tracked: Tracked, stat: FileStat) -> bool:
-        """Whether another run, still there, has read the file that is now at this path."""
-        owner = self.inodes.get(stat.identity[:2])
-        if owner is None or owner is tracked or stat.identity == tracked.cursor.identity:
-            return False
-        if owner.cursor.identity != stat.identity or not owner.cursor.received:
-            return False
-        if self.follower.inode(owner.path) != stat.identity[:2]:
-            return False
-        owner.also_at(stat.identity[:2], tracked.path)
-        if tracked.name is None:
-            self.follower.release(tracked.path)
-            del self.files[tracked.path]
-        return True
 
     def pump(self, tracked: Tracked, now_s: float, monotonic_s: float) -> int:
         """Read what is new in one file; return how many bytes that was."""
@@ -117,27 +113,56 @@ class Reading:
             return read
         try:
             step = decide(tracked.cursor, opened.seen)
-            if isinstance(step, Restart) and tracked.cursor.received:
+            identity, holder = opened.seen.stat.identity, None
+            if identity != tracked.cursor.identity:
+                holder = self.owners.holder(tracked, identity)
+            if (holder is not None or isinstance(step, Restart)) and tracked.cursor.received:
                 more = self._read_remainder(tracked, now_s, monotonic_s)
                 # As long as nothing is in the new file, its writer is still in the old one.
                 if more or (tracked.left and opened.seen.stat.size == 0):
                     return read + more
-            if self._taken(tracked, opened.seen.stat):
-                return read
+            if holder is not None:
+                return read + self._take_over(tracked, holder, identity, now_s, monotonic_s)
             if isinstance(step, Restart) and tracked.cursor.received:
                 # What was left was perhaps read from a copy: the path tells what happened.
                 same = opened.seen.stat.identity == tracked.at_path
                 reason = "truncated" if same else "replaced"
                 self._restart(tracked, reason, now_s, monotonic_s)
             pumped = pump(tracked, opened, CHUNK_BYTES, monotonic_s)
-            tracked.at_path = opened.seen.stat.identity
-            self.inodes[tracked.cursor.identity[:2]] = tracked
+            tracked.at_path = identity
+            self.owners.note(identity[:2], tracked)
         finally:
             opened.close()
         tracked.gone_s, tracked.complaint = None, ""
         tracked.given_up = tracked.left = False
         self._pumped(tracked, pumped, now_s, monotonic_s)
         return read + pumped.bytes_read
+
+    def _take_over(
+        self,
+        tracked: Tracked,
+        holder: Tracked,
+        identity: Identity,
+        now_s: float,
+        monotonic_s: float,
+    ) -> int:
+        """The file at the path is one that a run was in, this one or another: go on there."""
+        linked = holder is not tracked and self.follower.inode(holder.path) == identity[:2]
+        if tracked.name is None or linked:
+            holder.also_at(identity[:2], tracked.path)
+            if tracked.name is None:
+                self.follower.release(tracked.path)
+                del self.files[tracked.path]
+            return 0
+        cursor = self.owners.place(holder, tracked.path, identity)
+        assert cursor is not None
+        if tracked.cursor.received:
+            self._restart(tracked, "replaced", now_s, monotonic_s)
+        leave(holder, cursor, monotonic_s)
+        self.take(holder, [], now_s)
+        tracked.cursor = cursor.taken_over(identity)
+        tracked.reader.go_to(cursor.offset)
+        return self._read_one(tracked, now_s, monotonic_s)
 
     def _prove(self, tracked: Tracked) -> None:
         """A file that is to be read again: is it the one of which things were counted?"""
@@ -158,7 +183,7 @@ class Reading:
 
     def _read_remainder(self, tracked: Tracked, now_s: float, monotonic_s: float) -> int:
         """Read what is left of the file that we were in; 0 if that is all of it."""
-        left = self.follower.remainder(tracked.path, tracked.cursor, tracked.alias(tracked.cursor))
+        left = self._remainder(tracked, tracked.cursor)
         tracked.left = left is not None
         if left is None:
             return 0
@@ -166,21 +191,29 @@ class Reading:
             pumped = pump(tracked, left, CHUNK_BYTES, monotonic_s)
         finally:
             left.close()
+        self.owners.note(tracked.cursor.identity[:2], tracked)
         self._pumped(tracked, pumped, now_s, monotonic_s)
         if pumped.bytes_read:
             self.hinted[tracked.path] = None
         return pumped.bytes_read
 
+    def _remainder(self, tracked: Tracked, cursor: Cursor) -> OpenFile | None:
+        def foreign(identity: Identity) -> bool:
+            return self.owners.is_of_another(tracked, identity)
+
+        alias, others = tracked.alias(cursor), tracked.others(cursor)
+        return self.follower.remainder(tracked.path, cursor, alias, others, foreign)
+
     def _read_previous(self, tracked: Tracked, now_s: float, monotonic_s: float) -> int:
         read = 0
         for previous in list(tracked.previous):
-            alias = tracked.alias(previous.cursor)
-            opened = self.follower.remainder(tracked.path, previous.cursor, alias)
+            opened = self._remainder(tracked, previous.cursor)
             try:
                 pumped = pump_previous(tracked, previous, opened, CHUNK_BYTES, monotonic_s)
             finally:
                 if opened is not None:
                     opened.close()
+            self.owners.note(previous.cursor.identity[:2], tracked)
             if previous not in tracked.previous:
                 self.follower.leave(tracked.path)
             self._pumped(tracked, pumped, now_s, monotonic_s)
@@ -213,9 +246,12 @@ class Reading:
 
     def _name(self, tracked: Tracked) -> None:
         name = run_name(tracked.path, tracked.root, self.run_pattern)
-        tracked.name = distinct_name(name, tracked.path, tracked.root, self.names)
+        tracked.name = distinct_name(name, tracked.path, tracked.root, self._is_taken)
         self.names.add(tracked.name)
         self.log.info("run_found", run=tracked.name, file=escape(tracked.path))
+
+    def _is_taken(self, name: str) -> bool:
+        return name in self.names or self.named(name)
 
     def configure(self, tracked: Tracked, monotonic_s: float) -> None:
         """Look for the run's configuration, if that was not done just now."""

@@ -9,10 +9,12 @@ from typing import Any
 import click
 
 from .config import Settings
+from .config_receivers import Receiver
 from .core.check import Check
 from .core.findings import Severity, Transition
 from .core.names import escape
 from .core.numbers import shown
+from .core.outbox import Outcome
 from .core.sparkline import sparkline
 from .diagnose import Diagnosis
 from .documents import config_file, ordered, settings_document
@@ -139,3 +141,12 @@ def _value(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(str(each) for each in value) or "(none)"
     return "(none)" if value in ("", None) else str(value)
+
+
+def answers_text(results: Sequence[tuple[Receiver, Outcome]]) -> str:
+    """What each receiver answered to a test."""
+    return "\n".join(
+        f"{receiver.name} ({receiver.type}): "
+        f"{'delivered' if outcome.kind == 'delivered' else 'failed'}, {outcome.detail}"
+        for receiver, outcome in results
+    )

@@ -53,6 +53,8 @@ def read_run_config(path: str) -> RunConfig | None:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
         config = _parse(descriptor, path)
+    except MemoryError:
+        raise
     except Exception:  # PyYAML leaks KeyError, IndexError and more for what is no YAML.
         return None
     finally:

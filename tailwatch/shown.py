@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from .messages import WATCH_MODES, RunView, Snapshot
+from .messages import WATCH_MODES, RunView, Snapshot, Standing
 from .ports import Publisher
 from .tracked import Tracked
 
@@ -14,14 +14,21 @@ class Shown:
     """
     Gathers what changes during turns; publishes it as one snapshot after a commit.
 
+    Args:
+        publisher: Where the snapshots go.
+        retention_s: For how long a run that has ended is shown.
+        ended_max: At most so many of them; the newest.
+
     Attributes:
         totals: Counters, by name and label values. They outlive the process.
         gauges: Counts and seconds of this process, and the watch modes.
     """
 
-    def __init__(self, publisher: Publisher) -> None:
+    def __init__(self, publisher: Publisher, retention_s: float, ended_max: int) -> None:
         self._publisher = publisher
+        self._retention_s, self._ended_max = retention_s, ended_max
         self._views: dict[str, RunView] = {}
+        self._ended: dict[str, float] = {}
         self.totals: Counter[tuple[str, ...]] = Counter()
         self.gauges: dict[tuple[str, ...], float] = {}
 
@@ -40,18 +47,65 @@ class Shown:
         for tracked in files:
             if tracked.name is None:
                 continue
+            self._ended.pop(tracked.name, None)
             state = "ended" if tracked.gone else "quiet" if tracked.at_rest else "active"
             old = self._views.get(tracked.name)
             same = old and (old.state, old.lag_bytes) == (state, tracked.lag_bytes)
             if not same or tracked.path in changed:
-                self._views[tracked.name] = tracked.view(state)
+                self._views[tracked.name] = view_of(tracked, state)
 
-    def forget(self, run: str) -> None:
-        """Show a run no longer."""
-        self._views.pop(run, None)
+    def end(self, tracked: Tracked, monotonic_s: float) -> None:
+        """A run that is held no longer: its last view is all that is left to show."""
+        assert tracked.name is not None
+        self._views[tracked.name] = view_of(tracked, "ended")
+        self._ended[tracked.name] = monotonic_s
+
+    def expire(self, monotonic_s: float) -> None:
+        """Show no longer what ended long ago, nor the oldest of too many."""
+        while self._ended:
+            name, ended_s = next(iter(self._ended.items()))
+            if monotonic_s - ended_s <= self._retention_s:
+                if len(self._ended) <= self._ended_max:
+                    break
+                self.totals["ended_runs_dropped", "view"] += 1
+            del self._ended[name], self._views[name]
 
     def publish(self, *, ready: bool, pending: int, oldest_s: float | None) -> None:
         """Replace the snapshot that others read."""
         gauges = self.gauges | {("outbox_pending",): pending}
         snapshot = Snapshot(ready, dict(self._views), dict(self.totals), gauges, oldest_s)
         self._publisher.publish(snapshot)
+
+
+def view_of(tracked: Tracked, state: str) -> RunView:
+    """What is shown of a run that is in *state*."""
+    assert tracked.name is not None
+    monitor = tracked.reader.monitor
+    standing = [
+        Standing(
+            t.category,
+            t.severity,
+            t.evidence.message,
+            t.suggestion,
+            t.mark.step,
+            t.mark.row,
+            tracked.tallies[t.category].last_s if t.category in tracked.tallies else None,
+        )
+        for t in monitor.firing()
+    ]
+    return RunView(
+        name=tracked.name,
+        file=tracked.path,
+        state=state,
+        segment=monitor.segment,
+        rows=tracked.reader.rows,
+        last_step=monitor.last.step if monitor.last else None,
+        loss=tracked.reader.last_loss,
+        last_row_s=tracked.last_row_s,
+        read_at_s=tracked.read_at_s,
+        lag_bytes=tracked.lag_bytes,
+        tallies=dict(tracked.tallies),
+        standing=standing,
+        recent=tuple(monitor.recent),
+        run_config=monitor.config.source,
+    )

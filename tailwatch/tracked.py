@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from .core.check import Check, RunConfig
 from .core.cursor import Cursor
@@ -12,22 +12,16 @@ from .core.fields import FieldMap
 from .core.findings import Transition, TransitionKind
 from .core.lines import LineBuffer
 from .core.reader import RunReader
+from .core.silence import Arrivals
+from .core.trail import Trail
 from .errors import StateOutdated
-from .messages import RunRecord, RunView, Standing, Tally
+from .messages import SIZE_UNKNOWN, FoundFile, RunRecord, Tally
+from .paging import Paged
 
-PAGE_INTERVAL_S = 3600.0
-"""At most one page for a run and category in this time, unless a new era began."""
 REST_S = 600.0
 REST_GAPS = 10
-ALIASES_MAX = 64
-
-
-class Paged(NamedTuple):
-    """The last page of a category: when (Unix seconds), in which era, and if it still stands."""
-
-    time_s: float
-    era: int
-    stands: bool
+ALIASES_MAX = 256
+PAST_MAX = 16
 
 
 @dataclass(slots=True)
@@ -53,7 +47,9 @@ class Tracked:
         last_row_s: When the newest row was written, as far as we know (Unix seconds).
         last_seen_s: When the file last gave us bytes, or was first seen (Unix seconds).
         read_at_s: The same on the monotonic clock.
-        gap_s: The longest silence between two live reads.
+        arrivals: The silences between live reads.
+        writer: A process that was seen to hold the file open for writing, in this silence.
+        sought_writer: Whether one was looked for.
         aliases: Other paths under which its files were seen, by device and inode: hard links,
             and where they were moved.
         previous: Files that it was before a rotation, from which something may still come.
@@ -82,7 +78,10 @@ class Tracked:
     last_row_s: float | None = None
     last_seen_s: float = 0.0
     read_at_s: float = 0.0
-    gap_s: float = 0.0
+    arrivals: Arrivals = field(default_factory=Arrivals)
+    writer: int | None = None
+    sought_writer: bool = False
+    _heard: tuple[int, bool, float] = (0, False, 0.0)
     at_rest: bool = False
     aliases: dict[tuple[int, int], str] = field(default_factory=dict)
     previous: list[Previous] = field(default_factory=list)
@@ -104,9 +103,25 @@ class Tracked:
         """Whether nothing is at the path."""
         return self.gone_s is not None
 
+    def cursors(self) -> list[Cursor]:
+        """Where we are in its file, and were in those that it was before."""
+        return [self.cursor, *(each.cursor for each in self.previous), *self.past]
+
+    def was_there(self, found: FoundFile) -> None:
+        """All that the file holds now was there when this process first saw it."""
+        self.backlog_end = found.size
+        trail = self.cursor.trail or Trail()
+        if found.size == SIZE_UNKNOWN and not trail.until_ns:
+            self.cursor.trail = trail._replace(until_ns=found.changed[1])
+
     def alias(self, cursor: Cursor) -> str | None:
         """Another path of the file that *cursor* is in."""
         return self.aliases.get(cursor.identity[:2])
+
+    def others(self, cursor: Cursor) -> list[Cursor]:
+        """Where we were in the other files of the run."""
+        known = (self.cursor, *(each.cursor for each in self.previous), *self.past)
+        return [each for each in known if each is not cursor]
 
     def also_at(self, inode: tuple[int, int], path: str) -> None:
         """One of its files was seen under another path."""
@@ -114,25 +129,46 @@ class Tracked:
             self.aliases.clear()
         self.aliases[inode] = path
 
-    def recall(self, cursor: Cursor, monotonic_s: float) -> None:
-        """A file that was done with is there and has grown: look at it again."""
-        if cursor in self.past:
-            self.past.remove(cursor)
-            cursor.rewind()
-            self.previous.append(Previous(cursor, LineBuffer(offset=cursor.offset), monotonic_s))
+    def done_with(self, cursor: Cursor) -> None:
+        """Nothing more is expected of a file; only its place is kept, to know it again."""
+        if not cursor.offset:
+            return
+        self.past.append(cursor)
+        # First those go that were not seen under another name.
+        away = [each for each in self.past if self.alias(each) is None]
+        if len(away) > PAST_MAX:
+            self.forget(away[0])
+        elif len(self.past) > ALIASES_MAX:
+            self.forget(self.past[0])
+
+    def forget(self, cursor: Cursor) -> None:
+        """The file of *cursor*, which is not the present one, is no longer ours."""
+        self.previous = [each for each in self.previous if each.cursor is not cursor]
+        self.past = [each for each in self.past if each is not cursor]
 
     def arrived(self, now_s: float, monotonic_s: float) -> None:
         """Bytes came: note the time, and the silence before them."""
         if self.cursor.received > self.backlog_end:
-            self.gap_s = max(self.gap_s, monotonic_s - self.read_at_s)
+            self.arrivals.add(monotonic_s - self.read_at_s, self._gap_kind())
+        self._heard = self.reader.heard
+        self.writer, self.sought_writer = None, False
         self.read_at_s, self.last_seen_s = monotonic_s, now_s
         self.last_row_s = self._time(self.reader.last_timestamp_s, self.cursor.offset, now_s)
+
+    def _gap_kind(self) -> str:
+        """What stood around the silence that has just ended: see `core.silence.Arrivals`."""
+        evals, last_was_eval, step = self._heard
+        evals_now, _, step_now = self.reader.heard
+        if last_was_eval or evals_now > evals:
+            return "eval"
+        every = self.reader.monitor.config.save_steps
+        return "save" if every and step // every != step_now // every else "train"
 
     def rest_due_s(self) -> float | None:
         """When (monotonic) to call the run quiet if nothing comes. None: it is, or is no run."""
         if self.at_rest or self.name is None or self.lag_bytes:
             return None
-        return self.read_at_s + max(REST_S, REST_GAPS * self.gap_s)
+        return self.read_at_s + max(REST_S, REST_GAPS * self.arrivals.usual_s)
 
     def rest(self) -> list[Transition]:
         """The run ended or went quiet."""
@@ -163,23 +199,6 @@ class Tracked:
                 old.total + 1, max(time_s, old.last_s or 0.0)
             )
 
-    def may_page(self, transition: Transition, now_s: float) -> bool:
-        """Whether the limits of the life cycle let anyone be told of it; if so, note it."""
-        if transition.continues:
-            return False
-        last = self.paged.get(transition.category)
-        if transition.kind is TransitionKind.RESOLVED:
-            if last is None or not last.stands:
-                return False
-            self.paged[transition.category] = last._replace(stands=False)
-            return True
-        # A clock that was set back must not silence a run for years.
-        recent = last is not None and 0 <= now_s - last.time_s < PAGE_INTERVAL_S
-        if recent and last is not None and last.era == transition.era:
-            return False
-        self.paged[transition.category] = Paged(now_s, transition.era, True)
-        return True
-
     def is_history(self, transition: Transition) -> bool:
         """Whether it happened before the first start."""
         return transition.mark.offset < self.history_end
@@ -195,15 +214,16 @@ class Tracked:
         self.history_told = self.history_told or due
         return due
 
-    def record(self, *, small: bool = False) -> RunRecord:
-        """What to keep of it; *small*: but for what reading the file again would give."""
+    def record(self) -> RunRecord:
+        """What to keep of it."""
         assert self.name is not None
         state: dict[str, Any] = {
-            "reader": None if small else self.reader.to_state(),
+            "reader": self.reader.to_state(),
             "cursor": self.cursor.to_state(),
             "tallies": self.tallies,
             "paged": self.paged,
             "previous": [each.cursor.to_state() for each in self.previous],
+            "arrivals": self.arrivals.to_state(),
             "past": [cursor.to_state() for cursor in self.past],
         }
         for name in _KEPT:
@@ -230,44 +250,12 @@ class Tracked:
         for saved in state["previous"]:
             old = Cursor.from_state(saved)
             tracked.previous.append(Previous(old, LineBuffer(offset=old.offset), 0.0))
+        tracked.arrivals = Arrivals(**state["arrivals"])
         tracked.past = [Cursor.from_state(saved) for saved in state["past"]]
         for name in _KEPT:
             setattr(tracked, name, state[name])
         tracked.at_path = tuple(tracked.at_path)
         return tracked
-
-    def view(self, state: str) -> RunView:
-        """What is shown of it."""
-        assert self.name is not None
-        monitor = self.reader.monitor
-        standing = [
-            Standing(
-                t.category,
-                t.severity,
-                t.evidence.message,
-                t.suggestion,
-                t.mark.step,
-                t.mark.row,
-                self.tallies[t.category].last_s if t.category in self.tallies else None,
-            )
-            for t in monitor.firing()
-        ]
-        return RunView(
-            name=self.name,
-            file=self.path,
-            state=state,
-            segment=monitor.segment,
-            rows=self.reader.rows,
-            last_step=monitor.last.step if monitor.last else None,
-            loss=self.reader.last_loss,
-            last_row_s=self.last_row_s,
-            read_at_s=self.read_at_s,
-            lag_bytes=self.lag_bytes,
-            tallies=dict(self.tallies),
-            standing=standing,
-            recent=tuple(monitor.recent),
-            run_config=monitor.config.source,
-        )
 
     def configure(self, config: RunConfig | None) -> None:
         """Take in the run's configuration, if there is one."""
@@ -282,7 +270,6 @@ _KEPT = (
     "rebuild_end",
     "last_row_s",
     "last_seen_s",
-    "gap_s",
     "at_rest",
     "mtime_s",
 )

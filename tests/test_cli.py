@@ -89,6 +89,33 @@ def test_fail_on(runs: Path, severity: str, path: str, code: int) -> None:
     invoke("check", "--fail-on", severity, str(runs / path), code=code)
 
 
+def test_inspect_answers_for_any_file(runs: Path) -> None:
+    """A file that is no metric file is an answer and exit 0; a path that cannot be read is exit 2."""
+    result = invoke("inspect", "--format", "json", str(runs))
+    files = {file["run"]: file for file in strict(result.stdout)["files"]}
+
+    assert {run: file["reason"] for run, file in files.items()} == {
+        "bad/m": None, "data/notes": "no_json", "data/train": "data_set",
+        "good/m": None, "young/m": None,
+    }  # fmt: skip
+    assert "data set: text" in invoke("inspect", str(runs / "data" / "train.jsonl")).stdout
+    result = invoke("inspect", str(runs / "good"), str(runs / "n\x1b"), code=2)
+    assert "a metric file" in result.stdout
+    assert result.stderr == f"tailwatch: {runs}/n\\x1b: No such file or directory\n"
+
+
+def test_inspect_reads_standard_input(runs: Path) -> None:
+    """`-` is a file without a name: nothing is said of patterns."""
+    data = (runs / "bad" / "m.jsonl").read_bytes()
+    result = subprocess.run(
+        command("inspect", "-"), input=data, capture_output=True, check=False, env=environment()
+    )
+
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert result.stdout.startswith(b"stdin  -\n  a metric file\n  trainer ")
+    assert b"\x1b" not in result.stdout
+
+
 def test_a_named_file_that_is_no_metric_file(runs: Path) -> None:
     """A data set that was named is exit 2; in a directory it is only skipped."""
     result = invoke("check", str(runs / "data" / "train.jsonl"), code=2)
@@ -277,3 +304,45 @@ def test_a_closed_pipe_is_no_trouble(runs: Path) -> None:
     process.wait()
 
     assert said == b""
+
+
+@pytest.mark.parametrize("rivals", [(), ("--rivals",)])
+def test_bench(runs: Path, rivals: tuple[str, ...]) -> None:
+    """`bench` measures on the logs of a directory, in all three formats alike."""
+    document = strict(
+        invoke("bench", str(runs), "--format", "json", "--seed", "3", *rivals).stdout
+    )
+    text, markdown = (
+        invoke("bench", str(runs), "--format", style, *rivals).stdout
+        for style in ("text", "markdown")
+    )
+
+    assert (document["seed"], document["runs"], document["rows"]) == (3, 3, 91)
+    assert document["checks"]["nan_loss"]["findings"] == 1
+    assert bool(rivals) == bool(document["rivals"]) == ("OLMo-core" in text)
+    assert text.startswith("3 runs, 91 rows, seed 1\n")
+    assert "| nan_loss | critical | 1 |" in markdown
+
+
+def test_bench_without_a_log(runs: Path) -> None:
+    """2 where no log can be read, the reason on stderr; a file that cannot is only named."""
+    empty = invoke("bench", str(runs / "data"), code=2)
+    gone = invoke("bench", str(runs / "gone"), code=2)
+    (runs / "dir.jsonl").symlink_to("/proc/self/mem")
+    named = invoke("bench", str(runs))
+
+    assert (empty.stdout, gone.stdout) == ("", "")
+    assert f"tailwatch: {runs}/data: no metric log in it that can be read\n" == empty.stderr
+    assert "gone: No such file or directory" in gone.stderr
+    assert named.stdout.startswith("3 runs")
+
+
+def test_bench_measures_the_checks_that_are_named(runs: Path) -> None:
+    """--checks and --exclude are for `bench` as for `check`."""
+    result = invoke(
+        "bench", str(runs), "--checks", "seed", "--exclude", "bad/**", "--format", "json"
+    )
+    document = strict(result.stdout)
+
+    assert document["runs"] == 2
+    assert set(document["checks"]) == {c.category for c in CHECKS if c.check_set == "seed"}

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tailwatch.config import Settings, load_settings
-from tailwatch.diagnose import Diagnosis, Reading, Target, Trouble, read_all, targets
+from tailwatch.diagnose import Diagnosis, Reading, read_all
 from tailwatch.documents import check_document
+from tailwatch.targets import Target, targets
 
 from .e2e.daemon import row, write
 from .trainer import Trainer
@@ -30,29 +31,6 @@ def read(path: Path, settings: Settings) -> Diagnosis:
     return got
 
 
-def test_targets_of_a_directory(tmp_path: Path, settings: Settings) -> None:
-    """A directory means the matching files below it, in order, under the path as given."""
-    for name in ("b/m.jsonl", "a/m.jsonl", "a/notes.txt"):
-        write(tmp_path / name, row(1, 2.0))
-    found = list(targets([str(tmp_path)], settings))
-
-    assert [str(tmp_path / "a/m.jsonl"), str(tmp_path / "b/m.jsonl")] == [t.path for t in found]
-
-
-def test_troubles(tmp_path: Path, settings: Settings) -> None:
-    """What cannot be read, or holds nothing to read, is named with its reason."""
-    (tmp_path / "empty").mkdir()
-    found = list(targets([str(tmp_path / "no"), str(tmp_path / "empty"), "\0"], settings))
-
-    assert [
-        Trouble(str(tmp_path / "no"), "No such file or directory"),
-        Trouble(
-            str(tmp_path / "empty"), "has no file with the name of a metric file; see --include"
-        ),
-        Trouble("\0", "is no path"),
-    ] == found
-
-
 @pytest.mark.parametrize(
     ("text", "skipped"),
     [
@@ -61,6 +39,7 @@ def test_troubles(tmp_path: Path, settings: Settings) -> None:
         ('{"text": "x"}\n', "no training fields"),
         ('{"text": "x"}\n' * 10_000 + row(1, 2.0), "no training fields"),
         ("no json\n", "no JSON lines"),
+        ('{\n  "best_epoch": 3,\n  "training_loss": 0.5\n}\n', "no JSON lines"),
         ("torn", "no JSON lines"),
         ('{"loss": 1}', ""),
     ],

@@ -12,7 +12,8 @@ from tailwatch.core.outbox import DIGEST_ABOVE, Outcome
 from tailwatch.core.reader import RunReader
 from tailwatch.dispatch import Dispatch
 from tailwatch.messages import Commit, OutboxRow, ReceiverPolicy, Settled
-from tailwatch.tracked import PAGE_INTERVAL_S, Tracked
+from tailwatch.paging import PAGE_INTERVAL_S
+from tailwatch.tracked import Tracked
 from tests.shell.helpers import notice, transition
 
 CRITICAL = frozenset({"critical"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tailwatch.checks import CHECKS
@@ -9,7 +10,7 @@ from tailwatch.core.check import Check, RunConfig
 from tailwatch.core.findings import Evidence, Hold, Severity
 from tailwatch.core.outbox import Outcome
 from tailwatch.core.rows import Row
-from tailwatch.messages import Stop
+from tailwatch.messages import RunRecord, Stop
 
 from .simulation.world import Process, SimWorld
 
@@ -384,38 +385,142 @@ def test_two_runs_of_one_name_are_told_apart(world: SimWorld, process: Process) 
     assert names == set(world.published[-1].runs)
 
 
-def test_a_run_that_ended_long_ago_is_a_small_record(world: SimWorld, process: Process) -> None:
-    """A day after its file is gone a run is neither shown nor held; its counts are kept."""
+def test_a_run_that_ended_is_shown_and_not_held(world: SimWorld, process: Process) -> None:
+    """Minutes after its file is gone a run is on disk and shown; after a day on disk alone."""
     world.write(FILE, rows(1, 5) + rows(6, 6, "NaN"))
     process.turn(FILE)
-    whole = len(world.stored[FILE])
     del world.files[FILE]
-    process.settle(5)
+    process.settle(15, seconds=10)
+    minutes_later = world.published[-1].runs["a/m"]
+
+    assert list(process.engine._files.all()) == []
+    assert (world.stored, list(world.ended)) == ({}, [FILE])
+    assert (minutes_later.state, minutes_later.tallies["nan_loss"].total) == ("ended", 1)
+
+    process = Process(world)
+    process.settle(15, seconds=10)
+
+    assert world.published[-1].runs["a/m"].tallies["nan_loss"].total == 1
+
     process.turn(seconds=100_000)
     process.turn(seconds=20)
 
     assert dict(world.published[-1].runs) == {}
-    assert world.stored == {}
-    assert len(world.ended[FILE]) < whole / 2
 
     world.write(FILE, rows(1, 5, 3.0) + rows(6, 6, "NaN"))
     process.turn(FILE)
     process.settle(3)
     view = world.published[-1].runs["a/m"]
 
-    assert (view.rows, view.tallies["nan_loss"].total) == (6, 2)
+    assert (view.rows, view.segment, view.tallies["nan_loss"].total) == (12, 2, 2)
+    assert len(told(world)) == 2
 
 
+def test_what_ended_long_before_the_start_is_not_shown(world: SimWorld, process: Process) -> None:
+    """A restart does not bring back the runs whose retention is over."""
+    world.write(FILE, rows(1, 5))
+    process.turn(FILE)
+    del world.files[FILE]
+    process.settle(15, seconds=10)
+    world.now_s += 100_000
+    process = Process(world)
+    process.settle(2)
+
+    assert dict(world.published[-1].runs) == {}
+    assert list(world.ended) == [FILE]
+
+
+def test_a_run_that_ends_while_nothing_can_be_kept(world: SimWorld, process: Process) -> None:
+    """With the disk full a run ends later, and its file may come back before that."""
+    world.write(FILE, rows(1, 5) + rows(6, 6, "NaN"))
+    process.turn(FILE)
+    away = world.files.pop(FILE)
+    process.settle(3, seconds=10)
+    world.disk_full = True
+    process.settle(15, seconds=10)
+    shown = world.published[-1].runs["a/m"]
+    world.files[FILE] = away
+    world.write(FILE, rows(7, 8))
+    process.turn(FILE, seconds=2)
+    world.write("/runs/a/m.json", rows(1, 1))
+    process.turn("/runs/a/m.json", seconds=2)
+    world.disk_full = False
+    process.settle(5, seconds=10)
+    runs = world.published[-1].runs
+
+    assert shown.tallies["nan_loss"].total == 1
+    assert set(runs) == {"a/m", "runs/a/m"}
+    assert (runs["a/m"].rows, runs["a/m"].tallies["nan_loss"].total) == (8, 1)
+    assert (set(world.stored), world.ended) == ({FILE, "/runs/a/m.json"}, {})
+
+
+def test_a_name_that_could_not_be_kept_yet_is_taken(world: SimWorld, process: Process) -> None:
+    """A run that came and ended while the disk was full has its name to itself all the same."""
+    process.turn()
+    world.disk_full = True
+    world.write(FILE, rows(1, 5))
+    process.turn(FILE)
+    del world.files[FILE]
+    process.settle(15, seconds=10)
+    world.write("/runs/a/m.json", rows(1, 1))
+    process.turn("/runs/a/m.json", seconds=2)
+    world.disk_full = False
+    process.turn(seconds=2)
+
+    assert set(world.published[-1].runs) == {"a/m", "runs/a/m"}
+
+
+def test_while_nothing_can_be_kept_nothing_is_read(world: SimWorld, process: Process) -> None:
+    """With the disk full the rows wait in their file, and the disk is tried once a second."""
+    process.turn()
+    world.disk_full = True
+    world.write(FILE, rows(1, 5))
+    process.turn(FILE)
+    calls = world.calls
+    for step in range(10):
+        world.write(FILE, rows(6 + step, 6 + step))
+        process.turn(FILE)
+
+    assert world.calls == calls
+
+    world.disk_full = False
+    process.turn(seconds=1)
+
+    assert world.published[-1].runs["a/m"].rows == 15
+
+
+def test_the_name_of_an_ended_run_stays_taken(world: SimWorld, process: Process) -> None:
+    """Another file that would get the name of a run that has ended gets another one."""
+    world.write(FILE, rows(1, 5))
+    process.turn(FILE)
+    del world.files[FILE]
+    process.settle(15, seconds=10)
+    world.write("/runs/a/m.json", rows(1, 1))
+    process.turn("/runs/a/m.json")
+
+    assert set(world.published[-1].runs) == {"a/m", "runs/a/m"}
+
+
+def shrink(world: SimWorld) -> None:
+    """Time passes, and so many runs end that of this one only the counts are kept."""
+    record = RunRecord(*msgspec.msgpack.decode(world.ended[FILE])).small()
+    assert record is not None
+    fields = [record.path, record.name, record.root, record.state]
+    world.ended[FILE] = msgspec.msgpack.encode(fields)
+
+
+@pytest.mark.parametrize("small", [False, True])
 def test_the_same_file_that_comes_back_is_not_counted_again(
-    world: SimWorld, process: Process
+    world: SimWorld, process: Process, small: bool
 ) -> None:
     """A file that was away for days, and is the same, is read again without counting again."""
     world.write(FILE, rows(1, 5) + rows(6, 6, "NaN"))
     process.turn(FILE)
     away = world.files.pop(FILE)
-    process.settle(5)
+    process.settle(15, seconds=10)
+    if small:
+        shrink(world)
     process.turn(seconds=100_000)
-    process.turn(seconds=20)
     world.files[FILE] = away
     process.turn(FILE)
     world.write(FILE, rows(7, 7))
@@ -423,3 +528,22 @@ def test_the_same_file_that_comes_back_is_not_counted_again(
     view = world.published[-1].runs["a/m"]
 
     assert (view.rows, view.tallies["nan_loss"].total) == (7, 1)
+    assert len(told(world)) == 1
+
+
+def test_another_file_where_a_run_ended_counts_from_its_start(
+    world: SimWorld, process: Process
+) -> None:
+    """What only the counts are kept of is not taken for another file in its place."""
+    world.write(FILE, rows(1, 5) + rows(6, 6, "NaN"))
+    process.turn(FILE)
+    del world.files[FILE]
+    process.settle(15, seconds=10)
+    shrink(world)
+    world.write(FILE, rows(1, 3, 3.0) + rows(4, 4, "NaN"))
+    process.turn(FILE)
+    process.settle(3)
+    view = world.published[-1].runs["a/m"]
+
+    assert (view.rows, view.tallies["nan_loss"].total) == (4, 2)
+    assert len(told(world)) == 2

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
+from tailwatch import files
 from tailwatch.checks import CHECKS
 from tailwatch.core.check import Check, RunConfig
-from tailwatch.core.cursor import Cursor
+from tailwatch.core.cursor import Cursor, Identity
 from tailwatch.core.field_rules import FieldRules
 from tailwatch.core.findings import Hold, Severity, Transition
 from tailwatch.core.globs import PathFilter
 from tailwatch.core.rows import Row
-from tailwatch.files import TURN_BYTES, Files
-from tailwatch.messages import Unreadable
+from tailwatch.files import ENDS_S, TURN_BYTES, Files
+from tailwatch.messages import RunRecord, Unreadable
 from tailwatch.ports import OpenFile
 from tailwatch.reading import CHUNK_BYTES, CONFIG_LOOK_S
 from tailwatch.shell.follower import LocalFollower
 from tailwatch.shell.scanner import QUIET_SWEEPS, DirectoryScanner
-from tailwatch.tracked import REST_S, Tracked
+from tailwatch.tracked import PAST_MAX, REST_S, Tracked
 from tests.shell.helpers import MemoryLog
 
 ROW = b'{"step": 1, "loss": 1.0}\n'
@@ -45,11 +47,23 @@ class FakeFollower:
             raise refusal
         return refusal or self._real.open(path, cursor)
 
-    def remainder(self, path: str, cursor: Cursor, alias: str | None) -> OpenFile | None:
-        return self._real.remainder(path, cursor, alias)
+    def remainder(
+        self,
+        path: str,
+        cursor: Cursor,
+        alias: str | None,
+        others: Sequence[Cursor],
+        foreign: Callable[[Identity], bool],
+    ) -> OpenFile | None:
+        return self._real.remainder(path, cursor, alias, others, foreign)
 
     def is_same(self, path: str, cursor: Cursor) -> bool:
         return self._real.is_same(path, cursor)
+
+    def pass_known(
+        self, path: str, cursor: Cursor, others: Sequence[Cursor], beside: str
+    ) -> Cursor:
+        return self._real.pass_known(path, cursor, others, beside)
 
     def inode(self, path: str) -> tuple[int, int] | None:
         return self._real.inode(path)
@@ -73,6 +87,7 @@ class Kit:
         self.log = MemoryLog()
         self.taken: list[tuple[str, list[str]]] = []
         self.restarts: list[str] = []
+        self.ended: dict[str, RunRecord] = {}
         roots = [str(path) for path in (root, *more)]
         self.files = Files(
             CHECKS,
@@ -82,16 +97,22 @@ class Kit:
             take=self._take,
             restarted=self.restarts.append,
             moved=lambda tracked, old: None,
-            ended=lambda tracked: None,
-            recall=lambda path: None,
+            ended=self._end,
+            recall=self.ended.get,
+            named=lambda name: False,
             keep_s=1e9,
             old_s=3600.0,
             run_pattern=None,
             fields=FieldRules(),
+            writers=lambda _: {},
         )
 
     def _take(self, tracked: Tracked, transitions: list[Transition], now_s: float) -> None:
         self.taken.append((os.path.basename(tracked.path), [t.category for t in transitions]))
+
+    def _end(self, tracked: Tracked) -> None:
+        if tracked.name is not None:
+            self.ended[tracked.path] = tracked.record()
 
     def sweep(self, now_s: float, monotonic_s: float = 0.0) -> None:
         self.files.sweep(now_s, monotonic_s)
@@ -430,3 +451,128 @@ def test_configuration_reaches_the_checks(kit: Kit) -> None:
         kit.files.hint([kit.put("a.jsonl", ROW)])
         kit.drain(1000.0, monotonic_s)
     assert FakeCheck.told == [None, 0.5, 1, 2, 0.125, 3]
+
+
+# Runs that have ended.
+
+
+def after_its_end(kit: Kit, began_s: float = 0.0) -> None:
+    """Sweeps for longer than a run is held whose file is gone."""
+    for monotonic_s in range(0, 3 * int(ENDS_S), 10):
+        kit.sweep(1000.0, began_s + monotonic_s)
+        kit.drain(1000.0, began_s + monotonic_s)
+
+
+def test_of_files_that_are_gone_nothing_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a thousand files that came and went, runs or not, no trace is left in memory."""
+    monkeypatch.setattr(files, "ENDED_INODES_MAX", 100)
+    kit = Kit(tmp_path)
+    kit.sweep(1000.0)
+    for number in range(1000):
+        row = ROW if number % 2 else b'{"text": "no metric"}\n'
+        kit.put(f"{number}.jsonl", row)
+    kit.sweep(1000.0)
+    kit.drain()
+    for number in range(1000):
+        (tmp_path / f"{number}.jsonl").unlink()
+    after_its_end(kit)
+    reading = kit.files._reading
+
+    assert len(kit.ended) == 500
+    held = (reading.files, reading.names, reading.owners._runs, reading.hinted, reading.behind)
+    assert [len(each) for each in (*held, reading._config_looks)] == [0] * 6
+    assert len(kit.files._ended) == 100
+
+
+def test_a_file_that_is_only_away_for_a_moment_has_not_ended(tmp_path: Path) -> None:
+    """A file that is there again before the time is up is the run that it was."""
+    kit = Kit(tmp_path)
+    path = kit.put("m.jsonl", ROW)
+    kit.sweep(1000.0)
+    kit.drain()
+    Path(path).unlink()
+    for monotonic_s in (10.0, 20.0, ENDS_S):
+        kit.sweep(1000.0, monotonic_s)
+        kit.drain(1000.0, monotonic_s)
+
+    assert kit.ended == {}
+    assert [tracked.path for tracked in kit.files.all()] == [path]
+
+
+def test_a_run_with_a_rotated_file_has_not_ended(tmp_path: Path) -> None:
+    """As long as a file is there that the run was in, it is not taken for a new run."""
+    kit = Kit(tmp_path)
+    path = kit.put("m.jsonl", ROW)
+    kit.sweep(1000.0)
+    kit.drain()
+    Path(path).rename(tmp_path / "m-1.jsonl")
+    kit.put("m.jsonl", WIDE)
+    kit.sweep(1000.0, 10.0)
+    kit.drain(1000.0, 10.0)
+    Path(path).unlink()
+    after_its_end(kit, 20.0)
+
+    assert [tracked.name for tracked in kit.files.all()] == ["m"]
+    assert kit.ended == {}
+
+    (tmp_path / "m-1.jsonl").unlink()
+    after_its_end(kit, 1000.0)
+
+    assert list(kit.ended) == [path]
+
+
+def test_a_run_whose_links_are_all_gone_ends(tmp_path: Path) -> None:
+    """A file that had two names, and has none, is not looked for under the other for ever."""
+    kit = Kit(tmp_path)
+    path = kit.put("m.jsonl", ROW)
+    kit.sweep(1000.0)
+    kit.drain()
+    os.link(path, tmp_path / "n.jsonl")
+    kit.sweep(1000.0, 10.0)
+    kit.drain(1000.0, 10.0)
+    Path(path).unlink()
+    (tmp_path / "n.jsonl").unlink()
+    after_its_end(kit, 20.0)
+
+    assert list(kit.ended) == [path]
+    assert list(kit.files.all()) == []
+
+
+def test_a_file_that_was_moved_away_is_known_when_it_is_back(tmp_path: Path) -> None:
+    """Moved out of sight for minutes, and back under another name: the same run, read on."""
+    (tmp_path / "runs").mkdir()
+    kit = Kit(tmp_path / "runs")
+    path = kit.put("m.jsonl", ROW)
+    kit.sweep(1000.0)
+    kit.drain()
+    Path(path).rename(tmp_path / "away.jsonl")
+    after_its_end(kit, 10.0)
+    with (tmp_path / "away.jsonl").open("ab") as file:
+        file.write(ROW)
+    back = tmp_path / "runs" / "back.jsonl"
+    (tmp_path / "away.jsonl").rename(back)
+    kit.sweep(1000.0, 1000.0)
+    kit.drain(1000.0, 1000.0)
+
+    assert list(kit.ended) == [path]
+    assert [(t.name, t.path, t.reader.rows) for t in kit.files.all()] == [("m", str(back), 2)]
+
+
+def test_rotations_do_not_add_up(tmp_path: Path) -> None:
+    """A run that is rotated for years remembers the files of its last rotations only."""
+    kit = Kit(tmp_path)
+    path = Path(kit.put("m.jsonl", ROW))
+    for number in range(100):
+        now_s = 100.0 * number
+        kit.sweep(1000.0, now_s)
+        kit.drain(1000.0, now_s)
+        path.rename(tmp_path / f"m.jsonl.{number}")  # Kept, so that no inode is used again.
+        kit.put("m.jsonl", b'{"step": %d, "loss": 1.0}\n' % (number + 2))
+    inodes = len(kit.files._reading.owners._runs)
+    kit.follower.release(str(path))
+
+    assert kit.restarts == ["replaced"] * 99
+    # The file it is in, the one just left, those of the past, and the new one at the path.
+    assert inodes <= PAST_MAX + 3

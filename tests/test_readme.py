@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -56,10 +57,11 @@ def test_the_metrics_table_is_what_is_exported() -> None:
 
 def test_the_settings_table_is_the_schema() -> None:
     """Every key has its row, and every row is a key."""
-    tables = ("web", "log", "fields", "receivers")
+    tables = ("web", "log", "thresholds", "fields", "receivers")
     keys = [key for key in FileSettings.__struct_fields__ if key not in tables]
     keys += [f"web.{key}" for key in WebSettings.__struct_fields__]
     keys += [f"log.{key}" for key in LogSettings.__struct_fields__]
+    keys += ["thresholds.CATEGORY"]
     keys += [f"fields[].{key}" for key in FieldSettings.__struct_fields__]
     keys += [f"receivers[].{key}" for key in ReceiverSettings.__struct_fields__]
 
@@ -124,6 +126,44 @@ def test_the_check_example(tmp_path: Path) -> None:
     assert [without_curve(line) for line in example[1:]] == [
         without_curve(cut(line, example)) for line in got
     ]
+
+
+def test_the_inspect_example_and_its_advice(tmp_path: Path) -> None:
+    """`tailwatch inspect` prints what the README shows; with the rule it proposes the run is seen."""
+    command, *example = blocks("console")[1].splitlines()
+    rows = [f'{{"step": {n}, "objective": {3 - n / 20}, "g_norm": 1.5}}' for n in range(1, 41)]
+    (tmp_path / "runs" / "exp2").mkdir(parents=True)
+    (tmp_path / "runs" / "exp2" / "history.log").write_text("\n".join(rows) + "\n")
+    rule = [line.strip() for line in example[4:8]]
+    (tmp_path / "own.toml").write_text("\n".join(['include = ["**/history.log"]', *rule]))
+    results = [
+        subprocess.run(
+            [sys.executable, "-m", *command.removeprefix("$ ").split(), *more],
+            capture_output=True, text=True, timeout=60, check=True, cwd=tmp_path,
+            env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
+        ).stdout.splitlines()
+        for more in ([], ["--config", "own.toml"])
+    ]  # fmt: skip
+
+    assert example == results[0]
+    assert rule[0] == "[[fields]]"
+    assert "  a metric file" in results[1]
+    assert "  name         exp2/history.log matches **/history.log of include" in results[1]
+
+
+def test_the_inspect_document_has_what_is_listed(tmp_path: Path) -> None:
+    """The keys that the README lists are those of the document, in both directions."""
+    (tmp_path / "m.jsonl").write_text('{"step": 1, "loss": 2}\n')
+    result = subprocess.run(
+        [sys.executable, "-m", "tailwatch", "inspect", "--format", "json", "m.jsonl"],
+        capture_output=True, text=True, timeout=60, check=True, cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
+    )  # fmt: skip
+    document = json.loads(result.stdout)
+    listed = README.split("`--format json` prints one document", 1)[1].split("\n## ", 1)[0]
+    keys = {*document, *document["files"][0]}
+
+    assert keys == set(re.findall(r"`(\w+)`", listed))
 
 
 def without_curve(line: str) -> str:

@@ -13,8 +13,10 @@ from tailwatch.core.cursor import Cursor, FileSeen, FileStat
 from tailwatch.core.fields import FieldMap
 from tailwatch.core.findings import TransitionKind
 from tailwatch.core.reader import SKIP_BYTES, RunReader
+from tailwatch.paging import may_page
 from tailwatch.pump import Pumped
 from tailwatch.pump import pump as pump_file
+from tailwatch.shown import view_of
 from tailwatch.tracked import REST_GAPS, REST_S, Tracked
 from tests.shell.helpers import transition
 
@@ -187,7 +189,7 @@ def test_backlog_says_nothing_about_gaps(file: Tracked) -> None:
     file.backlog_end = len(content)
     pump(file, content)
     file.arrived(1000.0, 5000.0)
-    assert file.gap_s == 0.0
+    assert file.arrivals.gaps == 0
 
 
 def test_run_at_rest_or_behind_is_not_due(file: Tracked) -> None:
@@ -281,18 +283,19 @@ def test_record_keeps_what_was_counted_and_paged(file: Tracked) -> None:
     """Tallies, pages, the limits of history and the times come back as they were."""
     pump(file, rows(2.0, float("nan")))
     file.count(transition(), 1000.0)
-    assert file.may_page(transition(), 1000.0)
-    file.history_end, file.gap_s, file.last_row_s = 10, 3.5, 999.0
+    assert may_page(file.paged, transition(), 1000.0)
+    file.arrivals.add(3.5, "train")
+    file.history_end, file.last_row_s = 10, 999.0
     again = _restored(file)
     assert (file.tallies, file.paged) == (again.tallies, again.paged)
     assert (
         again.history_end,
-        again.gap_s,
+        again.arrivals.usual_s,
         again.last_row_s,
         again.name,
         again.root,
     ) == (10, 3.5, 999.0, "a/m", "/runs")
-    assert not again.may_page(transition(), 1001.0)
+    assert not may_page(again.paged, transition(), 1001.0)
 
 
 def test_outdated_state_is_read_again_and_counted_once(
@@ -315,7 +318,7 @@ def test_view_shows_the_run(file: Tracked) -> None:
     file.configure(RunConfig(0.001, "/runs/a/args.json"))
     pump(file, rows(2.0, float("nan")))
     file.count(file.reader.monitor.firing()[0], 1000.0)
-    view = file.view("active")
+    view = view_of(file, "active")
     assert (
         view.name,
         view.state,

@@ -45,5 +45,7 @@ class RunStalled(SilenceCheck):
     )
     thresholds: ClassVar[dict[str, float]] = {"seconds_min": 600, "factor": 10, "gaps_min": 3}
 
+    asks_for_writer: ClassVar[bool] = True
+
     def reason(self, silence: Silence) -> str:
         return "" if silence.finished else silence.unfinished

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ..core.check import AT_REST, Check, mark
+from ..core.check import AT_REST, Check, Waiting, mark
 from ..core.findings import Evidence, Hold, Mark, Severity
 from ..core.numbers import shown
 from ..core.rows import Row
@@ -62,6 +62,9 @@ class TooFewSteps(Check):
             {"rows": self.rows, "threshold": ROWS_MIN},
             self.since,
         )
+
+    def waiting(self) -> Waiting | None:
+        return None  # It speaks of fewer rows than that.
 
     def to_state(self) -> dict[str, Any]:
         return dict(self.__dict__)

@@ -1,5 +1,5 @@
 """
-The alias table: which key of a trainer's row means what. Data, no logic.
+The alias table: which key of a trainer's row means which field. Data, no logic.
 
 A key is tried as it is written, below a wrapper (`data`, `metrics`, ...), and, if it
 has dots, as a path into nested objects, where `*` is any one key. The first source of
@@ -29,10 +29,6 @@ class Source(NamedTuple):
     beside: tuple[str, ...] = ()
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 SUMMARY_KEYS = ("train_runtime", "total_flos")
 """Hugging Face ends a log with a row of these: what else is in it sums up the run."""
 
@@ -48,7 +44,8 @@ def _rllib(key: str) -> tuple[str, ...]:
 
 ALIASES: dict[str, tuple[str | Source | tuple[str, ...], ...]] = {
     "step": (
-        Source("step", "numerator"),
+        # Beside a global step it counts within the epoch.
+        Source("step", "numerator", unless=("global_step",)),
         Source("global_step", "numerator"),
         "current_steps",
         Source("iteration", "numerator"),
@@ -69,8 +66,9 @@ ALIASES: dict[str, tuple[str | Source | tuple[str, ...], ...]] = {
         "Progress/kimg.mean",
         "Progress/tick.mean",
         Source("update", unless=("num_updates",)),
+        Source("batch", unless=("epoch",)),
     ),
-    "iter": (Source("iter", beside=("epoch",)),),
+    "iter": tuple(Source(key, beside=("epoch",)) for key in ("iter", "batch")),
     "planned_steps": (
         "total_steps",
         "max_steps",
@@ -116,7 +114,8 @@ ALIASES: dict[str, tuple[str | Source | tuple[str, ...], ...]] = {
         "train/grad_norm",
         "optim/grad_norm",
         "optim/total_grad_norm",
-        ("gnorm", "train_gnorm"),
+        "gnorm",
+        "train_gnorm",  # Of a whole epoch.
         "train_grad_norm",
         "grad norm",
         "total_grad_norm",
@@ -257,44 +256,20 @@ ALIASES: dict[str, tuple[str | Source | tuple[str, ...], ...]] = {
 }
 """Canonical field -> its sources, best first."""
 
-EVAL_LOSS_KEYS = _words("val/bpb loss/validation/epoch_average clip_val_loss")
+EVAL_LOSS_KEYS = frozenset({"val/bpb", "loss/validation/epoch_average", "clip_val_loss"})
 _EVAL_WORDS = "eval|evaluation|val|valid|validation|test|dev"
-EVAL_LOSS = re.compile(rf"(?:{_EVAL_WORDS})[_/](?:.+[_/])?(?:loss|nll)", re.ASCII)
+EVAL_LOSS = re.compile(rf"(?:{_EVAL_WORDS})[_/](?!best)(?:.+[_/])?(?:loss|nll)", re.ASCII)
 """An evaluation loss, perhaps of one set of several: `eval_loss`, `eval_g0_loss`, `test/nll`."""
+
+EVAL_SCORE = re.compile(
+    rf"(?:{_EVAL_WORDS})[_/-].+|(?:coco|bbox|segm|keypoints)/.+|(?:.*[_/])?mAP(?:_.+)?"
+    r"|accuracy/top\d",
+    re.ASCII,
+)
+"""What else only an evaluation has: `eval_accuracy`, `val-core/...`, `bbox/AP`."""
+
+SPEED_FIELDS = frozenset({"step_time_s", "tokens_per_second", "samples_per_second"})
+"""Of an evaluation they are not the speed of the training."""
 
 TRAINING_FIELDS = frozenset({"loss", "eval_loss", "grad_norm", "learning_rate", "reward"})
 """A file is a metric file once a row has one of these."""
-
-LABEL_KEYS = ("mode", "split", "phase", "stage", "event", "type", "kind")
-"""Keys whose text may say what a row is."""
-
-EVAL_LABELS = _words("val valid validation eval evaluation evaluate test dev predict")
-METADATA_LABELS = _words(
-    """
-    config configuration args arguments hparams hyperparameters params parameters meta metadata
-    header env environment system init start started run_start train_start begin
-    """
-)
-END_LABELS = _words(
-    """
-    end ended finish finished done summary complete completed train_end run_end training_complete
-    training_end
-    """
-)
-
-METADATA_KEYS = _words(
-    """
-    log_history env_info max_grad_norm num_train_epochs per_device_train_batch_size hparams
-    hyperparameters model_args training_args last_model_checkpoint weight_decay
-    gradient_accumulation_steps warmup_steps warmup_ratio
-    """
-)
-"""Keys of a row that describes the run, and is no point of it unless it has a loss."""
-
-DATA_KEYS = _words(
-    """
-    prompt prompts completion completions response responses text messages conversations
-    instruction question answer chosen rejected query input_ids
-    """
-)
-"""Keys whose text or list tells an example of a data set from a row of metrics."""

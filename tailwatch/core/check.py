@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from .findings import Evidence, Hold, Mark, Severity
 from .rows import Row
@@ -47,6 +47,21 @@ class RunConfig:
         """Whether there is any number in it."""
         counts = (self.planned_steps, self.save_steps, self.eval_steps, self.logging_steps)
         return any(value is not None for value in (self.learning_rate, *counts))
+
+
+class Waiting(NamedTuple):
+    """
+    What keeps a check from speaking.
+
+    Attributes:
+        rows: How many rows it has had of those that it needs.
+        rows_min: How many it needs; 0 if no number of them would do.
+        reason: Then, in words, what is in the way.
+    """
+
+    rows: int = 0
+    rows_min: int = 0
+    reason: str = ""
 
 
 class Check:
@@ -106,6 +121,16 @@ class Check:
 
     def configure(self, config: RunConfig) -> None:
         """Take in the run's configuration. It may come late, and may change."""
+
+    def waiting(self) -> Waiting | None:
+        """
+        What keeps it from speaking of the next row; None if nothing does.
+
+        A check with a threshold `rows_min` and a count `rows` need not write this: until
+        there are so many it is warming up.
+        """
+        rows, rows_min = getattr(self, "rows", 0), int(self.thresholds.get("rows_min", 0))
+        return Waiting(rows, rows_min) if rows < rows_min else None
 
     def to_state(self) -> dict[str, Any]:
         """What it remembers: small, JSON-able, finite numbers only."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar, Self
 
-from .check import Check, RunConfig, mark, spoken
+from .check import Check, RunConfig, Waiting, mark, spoken
 from .findings import Evidence, Hold, Mark
 from .numbers import jsonable, number, shown
 from .rows import Row
@@ -46,6 +46,12 @@ class ConfiguredRateCheck(Check):
             f"the configured learning rate {shown(rate)} is {wrong}", values, self.since
         )
 
+    def waiting(self) -> Waiting | None:
+        """It needs a rate, and a row to speak at."""
+        if self.learning_rate is None:
+            return Waiting(reason="no configuration names a learning rate")
+        return None if self.since else Waiting(rows=0, rows_min=1)
+
     def to_state(self) -> dict[str, Any]:
         """The first row and the rate, which may be Infinity: as text, for plain JSON."""
         return self.__dict__ | {"learning_rate": jsonable(self.learning_rate)}
@@ -67,6 +73,7 @@ class FirstAgainstLastCheck(Check):
         self.last = 0.0
         self.last_step: int | float = 0
         self.since: Mark | None = None
+        self.wanders = False
 
     def holds(self) -> bool:
         """Whether the rule holds for the losses so far."""
@@ -85,7 +92,16 @@ class FirstAgainstLastCheck(Check):
             elif self.since is None:
                 self.since = mark(row)
         # Against a first loss, a loss that is no measure of progress means nothing.
+        self.wanders = row.loss_wanders
         return None if row.loss_wanders else self.diagnose()
+
+    def waiting(self) -> Waiting | None:
+        """It compares with a first loss above 0, where a loss measures progress."""
+        if self.wanders:
+            return Waiting(reason="its loss is no measure of progress: only `check` compares it")
+        if self.first is not None and self.first <= 0:
+            return Waiting(reason="the first loss is not above 0")
+        return super().waiting()
 
 
 class SpikeCheck(Check):
@@ -138,13 +154,27 @@ class SpikeCheck(Check):
             self.since,
         )
 
+    def waiting(self) -> Waiting | None:
+        """Its mean must settle first."""
+        if self.off:
+            return Waiting(reason="a ratio of its values says nothing")
+        rows_min = int(self.thresholds["warm_up_rows"])
+        return Waiting(self.base.n, rows_min) if self.base.n < rows_min else None
+
     def clears(self) -> bool:
         """Whether the value is well below the limit again."""
         return self.value < self.thresholds["clear_factor"] * self.base.mean
 
 
 class SilenceCheck(Check):
-    """Base of the checks that judge how long a run has written nothing; `tick` asks them."""
+    """
+    Base of the checks that judge how long a run has written nothing; `tick` asks them.
+
+    Attributes:
+        asks_for_writer: Whether it matters to it who holds the file open.
+    """
+
+    asks_for_writer: ClassVar[bool] = False
 
     check_set: ClassVar[str] = "extended"
     hold: ClassVar[Hold] = Hold(rows=1, clear_rows=1)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from .trail import Trail
 
 MARKER_BYTES = 64
+Identity = tuple[int, int, int]
+"""Device, inode and generation of a file."""
 _NULS = bytes(1 << 20)
 RESTART_REASONS = ("truncated", "replaced")
 """Why a file was read again from byte 0: the label set of `tailwatch_restarts_total`."""
@@ -37,7 +39,7 @@ class FileStat(NamedTuple):
     links: int = 1
 
     @property
-    def identity(self) -> tuple[int, int, int]:
+    def identity(self) -> Identity:
         """Which file this is, whatever its name."""
         return (self.device, self.inode, self.generation)
 
@@ -88,7 +90,7 @@ class Cursor:
     tells a copy with the same content from a new file with the same header.
     """
 
-    identity: tuple[int, int, int] = (0, 0, 0)
+    identity: Identity = (0, 0, 0)
     offset: int = 0
     received: int = 0
     offset_crc: int = 0
@@ -131,6 +133,12 @@ class Cursor:
         """The torn line will be read again."""
         self.received, self.received_crc = self.offset, self.offset_crc
         self.received_marker, self.received_head = self.offset_marker, b""
+
+    def taken_over(self, identity: Identity) -> Cursor:
+        """The same place, after the last whole line, in a file of the same content."""
+        other = replace(self, identity=identity)
+        other.rewind()
+        return other
 
     def to_state(self) -> dict[str, Any]:
         """A small dict, for `from_state`. The torn line is not in it."""

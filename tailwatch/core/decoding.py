@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ _LOOKS_LIKE_JSON = re.compile(r"\{\s*(?:[\"'{}]|$)")
 # A torn or foreign line is tried at so many braces: each try may cost the whole line.
 _TRIES_MAX = 8
 _OBJECTS_MAX = 1024
+# Python's parser is slow, and takes a hundred bytes of memory for each of these characters.
 _PYTHON_CHARS_MAX = 64 * 1024
 _PYTHON_NAMES: dict[str, Any] = {
     "nan": float("nan"),
@@ -79,54 +81,69 @@ def objects(data: bytes) -> tuple[list[dict[str, Any]], str | None]:
     return ([value], None) if type(value) is dict else ([], "not_object")
 
 
+@dataclass(slots=True)
+class _Budget:
+    """What may still be spent on one line."""
+
+    tries: int = _TRIES_MAX
+    objects: int = _OBJECTS_MAX
+    python_chars: int = _PYTHON_CHARS_MAX
+
+
 def _salvage(text: str) -> tuple[list[dict[str, Any]], str | None]:
     found: list[dict[str, Any]] = []
-    reason = None
+    reason, budget = None, _Budget()
     for piece in _ANSI.sub("", text).replace("\0", " ").split("\r"):
-        if "{" in piece and len(found) < _OBJECTS_MAX:
-            more, broken = _of_piece(piece)
+        if "{" in piece:
+            more, broken = _of_piece(piece, budget)
             found += more
             reason = reason or broken
     return found, reason or (None if found else "not_json")
 
 
-def _of_piece(piece: str) -> tuple[list[dict[str, Any]], str | None]:
+def _of_piece(piece: str, budget: _Budget) -> tuple[list[dict[str, Any]], str | None]:
     found: list[dict[str, Any]] = []
-    broken, tries, at = None, 0, piece.find("{")
-    while at >= 0 and tries < _TRIES_MAX and len(found) < _OBJECTS_MAX:
+    broken, at = None, piece.find("{")
+    while at >= 0 and budget.tries > 0 and budget.objects > 0:
         try:
             value, end = _lenient.raw_decode(piece, at)
         except RecursionError:
             return found, "too_deep"
         except ValueError:
-            tries += 1
-            if not found and (value := _python_dict(piece[at:])) is not None:
+            if not found and (value := _python_dict(piece[at:], budget)) is not None:
+                budget.objects -= 1
                 return [value], None
+            budget.tries -= 1
             if _LOOKS_LIKE_JSON.match(piece, at):
                 broken = "not_json"
             # Within a torn object an inner one is a value of it, and no row.
-            at = _next_start(piece, at + 1)
+            at = _next_start(piece, at)
             continue
         if broken and piece[end:].strip():
             break
         found.append(value)
+        budget.objects -= 1
         at = piece.find("{", end)
     return found, broken
 
 
 def _next_start(piece: str, at: int) -> int:
-    while (at := piece.find("{", at)) >= 0:
-        if not piece[:at].rstrip().endswith((":", ",", "[", "{")):
-            return at
-        at += 1
+    """The next brace after *at* that does not stand where a value would."""
+    while (brace := piece.find("{", at + 1)) >= 0:
+        # Only what is between the two: looking back further squares the cost of a line.
+        before = piece[at:brace].rstrip()
+        if not before.endswith((":", ",", "[", "{")):
+            return brace
+        at = brace
     return -1
 
 
-def _python_dict(text: str) -> dict[str, Any] | None:
+def _python_dict(text: str, budget: _Budget) -> dict[str, Any] | None:
     """A dict as Python prints it. It is parsed, and never evaluated."""
     end = text.rfind("}") + 1
-    if not text.startswith(("{'", '{"')) or not 0 < end <= _PYTHON_CHARS_MAX:
+    if not text.startswith(("{'", '{"')) or not 0 < end <= budget.python_chars:
         return None
+    budget.python_chars -= end
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Of an odd escape in a stranger's text.

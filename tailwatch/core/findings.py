@@ -83,6 +83,7 @@ class Transition:
         era: Grows with every new segment and every resume of the trainer.
         recent: The last finite losses up to this row, oldest first.
         timestamp_s: The row's own time in Unix seconds, where the trainer wrote one.
+        told_elsewhere: It counts, and what another run's page says is enough.
     """
 
     category: str
@@ -96,6 +97,7 @@ class Transition:
     era: int = 0
     recent: tuple[float, ...] = ()
     timestamp_s: float | None = None
+    told_elsewhere: bool = False
 
 
 class Hold(NamedTuple):

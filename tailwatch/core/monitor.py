@@ -90,9 +90,12 @@ class RunMonitor:
     def _feed(self, each: Watched, row: Row, transitions: list[Transition]) -> None:
         if each.quarantined:
             return
+        each.fed = True
         try:
             evidence = each.check.update(row)
             hovers = evidence is None and each.firing is not None and not each.check.clears()
+        except MemoryError:  # Not the check's fault, and it would be taken out for good.
+            raise
         except Exception as error:
             each.quarantined = True
             self._errors.append((each.check.category, type(error).__name__))

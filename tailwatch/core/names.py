@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
+from collections.abc import Callable
 
 NAME_BYTES_MAX = 128
 
@@ -50,19 +51,19 @@ def run_name(path: str, root: str | None, pattern: re.Pattern[str] | None = None
     return _bounded(escape(posixpath.splitext(relative)[0]))
 
 
-def distinct_name(name: str, path: str, root: str | None, taken: set[str]) -> str:
+def distinct_name(name: str, path: str, root: str | None, taken: Callable[[str], bool]) -> str:
     """
     A name for *path* that no other run has: the root's own name in front, then a number.
 
-    >>> distinct_name("a/m", "/x/old/a/m.jsonl", "/x/old", {"a/m"})
+    >>> distinct_name("a/m", "/x/old/a/m.jsonl", "/x/old", {"a/m"}.__contains__)
     'old/a/m'
     """
-    if name not in taken:
+    if not taken(name):
         return name
     front = posixpath.basename(root if root is not None else posixpath.dirname(path))
     candidate = _bounded(f"{escape(front)}/{name}") if front else name
     number = 2
-    while candidate in taken:
+    while taken(candidate):
         candidate = _bounded(f"{name}~{number}")
         number += 1
     return candidate

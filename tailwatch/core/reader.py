@@ -9,12 +9,14 @@ from typing import Any
 
 from ..errors import StateOutdated
 from .check import Check, RunConfig
-from .decoding import decode, objects
+from .decoding import objects
 from .fields import FieldMap, Sources
 from .findings import Transition
 from .header import Header
 from .lines import Line, LineBuffer
 from .monitor import RunMonitor
+from .observer import Observer
+from .progress import Progress
 from .rows import RowKind, make_row
 from .runconfig import combined, from_record
 from .steps import StepAxis
@@ -32,6 +34,8 @@ class RunReader:
         is_metric: True once a row had a training field.
         bad_lines: Lines that were no row, by reason.
         first_step: The step of the first row that is no metadata.
+        progress: How far the run is, as far as it says.
+        heard: Evaluation rows so far, whether the last row was one, and the newest step.
         last_loss: The newest loss, finite or not.
         last_timestamp_s: The newest time that the trainer itself wrote (Unix seconds).
         first_line: The first bytes of the first line that was not blank: what tells this
@@ -52,7 +56,9 @@ class RunReader:
         *,
         fields: FieldMap | None = None,
         whole_file: bool = False,
+        observer: Observer | None = None,
     ) -> None:
+        self._observer = observer
         self.monitor = RunMonitor(checks, config, whole_file=whole_file)
         self._beside = config
         self._within: RunConfig | None = None
@@ -62,6 +68,8 @@ class RunReader:
         self._steps = StepAxis()
         self._header: Header | None = None
         self._rewarded = self._adversarial = False
+        self.progress = Progress()
+        self.heard = (0, False, 0.0)
         self._lines = LineBuffer(offset=0)
         self._line_bytes = 0
         self.rows = 0
@@ -96,6 +104,11 @@ class RunReader:
         return self._lines.received
 
     @property
+    def torn(self) -> bytes:
+        """The line that waits for its newline; nothing of one that is too long."""
+        return self._lines.tail
+
+    @property
     def skippable(self) -> bool:
         """Whether enough was read without a training field to call it no metric file."""
         return not self.is_metric and self._line_bytes >= SKIP_BYTES
@@ -125,10 +138,8 @@ class RunReader:
         """No more bytes will come: a last line without its newline counts if it is whole."""
         lines = lines or self._lines
         tail = Line(lines.tail, lines.resume_offset, lines.received)
-        try:
-            if type(decode(tail.data)) is not dict:
-                return []
-        except (ValueError, RecursionError):
+        found, broken = objects(tail.data)
+        if broken or not found:
             return []
         line = lines.take_tail()
         assert line is not None
@@ -140,7 +151,11 @@ class RunReader:
 
     def rewind(self) -> None:
         """Forget the torn line: it will be fed again, from `offset`."""
-        self._lines = LineBuffer(offset=self.offset)
+        self.go_to(self.offset)
+
+    def go_to(self, offset: int) -> None:
+        """What is fed next stands at *offset*, after a whole line."""
+        self._lines = LineBuffer(offset=offset)
 
     def source_restarted(self) -> LineBuffer:
         """
@@ -150,12 +165,15 @@ class RunReader:
         """
         lines, self._lines = self._lines, LineBuffer(offset=0)
         self.first_line, self._header = b"", None
+        self._steps.source_restarted()
         self.monitor.source_restarted()
         return lines
 
     def _take(self, line: Line) -> list[Transition]:
+        if self._observer is not None:
+            self._observer.line(line)
         if line.too_long:
-            self.bad_lines["too_long"] += 1
+            self._bad("too_long")
             return []
         if self._header is None and not self.first_line and Header.begins(line.data):
             self._header = Header()
@@ -167,7 +185,7 @@ class RunReader:
         if not self.first_line:
             self.first_line = line.data[:256]
         if broken:
-            self.bad_lines[broken] += 1
+            self._bad(broken)
         transitions: list[Transition] = []
         for record in records:
             transitions += self._evaluate(record, line.offset)
@@ -182,11 +200,16 @@ class RunReader:
         lines = header.lines
         described = header.take() if belongs else None
         if described is None:
-            self.bad_lines["not_json"] += lines
+            self._bad("not_json", lines)
         else:
             self._describe(described)
         self._header = None
         return belongs
+
+    def _bad(self, reason: str, lines: int = 1) -> None:
+        self.bad_lines[reason] += lines
+        if self._observer is not None and lines:
+            self._observer.bad_line(reason)
 
     def _evaluate(self, record: dict[str, Any], offset: int) -> list[Transition]:
         row = make_row(record, self._fields, self._sources, self.rows + 1, offset)
@@ -194,6 +217,9 @@ class RunReader:
         if row.kind is RowKind.METADATA or not self.rows:
             self._describe(record)
         self._rewarded = row.rewarded = self._rewarded or "reward" in row.values
+        self.progress.update(row)
+        evals = row.kind is RowKind.EVAL
+        self.heard = (self.heard[0] + evals, evals, self.progress.step or 0.0)
         seen = "discriminator_loss" in row.values
         self._adversarial = row.adversarial = self._adversarial or seen
         self.rows += 1
@@ -202,6 +228,8 @@ class RunReader:
         self.is_metric = self.is_metric or row.has_training_field
         self.last_loss = row.values.get("loss", self.last_loss)
         self.last_timestamp_s = row.timestamp_s or self.last_timestamp_s
+        if self._observer is not None:
+            self._observer.row(record, row)
         return self.monitor.update(row)
 
     def _describe(self, record: dict[str, Any]) -> None:
@@ -221,10 +249,11 @@ class RunReader:
             "last_loss": self.last_loss,
             "last_timestamp_s": self.last_timestamp_s,
             "fields": self._fields.version,
-            "sources": asdict(self._sources),
+            "sources": self._sources.to_state(),
             "steps": self._steps.to_state(),
             "within": self._within and asdict(self._within),
             "rewarded": self._rewarded,
+            "progress": self.progress.to_state(),
             "adversarial": self._adversarial,
             "header": [self._header.text, self._header.lines] if self._header else None,
             "monitor": self.monitor.to_state(),
@@ -252,6 +281,7 @@ class RunReader:
         reader._steps = StepAxis(**state["steps"])
         reader._within = state["within"] and RunConfig(**state["within"])
         reader._rewarded = state["rewarded"]
+        reader.progress = Progress(**state["progress"])
         reader._adversarial = state["adversarial"]
         if state["header"] is not None:
             reader._header = Header(*state["header"])

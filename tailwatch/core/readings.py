@@ -127,3 +127,6 @@ READINGS: dict[str, Callable[[object], float | None]] = {
     "mebibytes": _scaled(1 / 1024),
     "inverse": _inverse,
 }
+
+AS_IS = frozenset({"number", "numerator", "percent", "largest", "duration"})
+"""Those that leave a float as it is."""

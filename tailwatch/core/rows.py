@@ -6,11 +6,14 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from . import aliases
+from . import aliases, labels
 from .fields import FieldMap, Found, Sources
 
 BAD_LINE_REASONS = ("not_json", "not_object", "too_deep", "too_long")
 """Why a line was counted and passed: the closed label set of `tailwatch_bad_lines_total`."""
+
+
+_NO_POINT = aliases.TRAINING_FIELDS | aliases.SPEED_FIELDS
 
 
 class RowKind(enum.Enum):
@@ -36,7 +39,8 @@ class Row:
         has_training_field: Whether it carries a field that makes a file a metric file,
             even with null as its value.
         timestamp_s: When the trainer says it wrote the row (Unix seconds), if it does.
-        kind: What it is about. Only training and evaluation rows have values.
+        kind: What it is about. Only training and evaluation rows have training fields, and
+            only rows that are no evaluation a speed.
         evals: Key -> evaluation loss, for each evaluation set.
         nulls: Canonical fields that are there and null.
         rewarded: Whether the run has shown a reward: it is reinforcement learning.
@@ -92,38 +96,43 @@ def make_row(
     elif "loss" not in values and "grad_norm" not in values:
         kind = _without_loss(found)
     training = kind is RowKind.TRAIN or kind is RowKind.EVAL
+    if kind is not RowKind.TRAIN:
+        for name in aliases.SPEED_FIELDS if training else _NO_POINT:
+            values.pop(name, None)
     if training:
         sources.settle(found)
     else:
-        for name in aliases.TRAINING_FIELDS:
-            values.pop(name, None)
+        found.evals.clear()
     step = values.pop("step", None)
     has_step = step is not None and abs(step) < 1e18
     return Row(
-        number=number,
-        step=_whole(step) if step is not None and has_step else number,
-        values=values,
-        offset=offset,
-        has_step=has_step,
-        has_training_field=training and _has_training_field(found, has_step),
-        timestamp_s=values.pop("timestamp_s", None),
-        kind=kind,
-        evals=found.evals,
-        nulls=found.nulls,
+        number,
+        whole(step) if step is not None and has_step else number,
+        values,
+        offset,
+        has_step,
+        training and ("loss" in values or _has_training_field(found, has_step)),
+        values.pop("timestamp_s", None),
+        kind,
+        found.evals,
+        found.nulls,
     )
 
 
 def _kind(record: Mapping[str, object], found: Found) -> RowKind:
-    plan, has_loss = found.plan, "loss" in found.values
-    labels = {text.lower() for key in plan.labels if type(text := record[key]) is str}
-    if not has_loss:
-        if not labels.isdisjoint(aliases.METADATA_LABELS):
-            return RowKind.METADATA
-        if plan.is_summary or not labels.isdisjoint(aliases.END_LABELS):
+    plan, values = found.plan, found.values
+    has_loss = "loss" in values
+    said = {text.lower() for key in plan.labels if type(text := record[key]) is str}
+    if not has_loss and not said.isdisjoint(labels.METADATA_LABELS):
+        return RowKind.METADATA
+    # What an end or an example says of a loss is no point, unless it is of a step.
+    is_point = has_loss and ("step" in values or "epoch" in values)
+    if not is_point:
+        if (plan.is_summary and not has_loss) or not said.isdisjoint(labels.END_LABELS):
             return RowKind.END
-    if any(type(record[key]) in (str, list, dict) for key in plan.data_keys):
-        return RowKind.OTHER
-    if not labels.isdisjoint(aliases.EVAL_LABELS):
+        if any(type(record[key]) in (str, list) for key in plan.data_keys):
+            return RowKind.OTHER
+    if not said.isdisjoint(labels.EVAL_LABELS):
         _as_evaluation(found)
         return RowKind.EVAL
     if has_loss:
@@ -135,11 +144,11 @@ def _kind(record: Mapping[str, object], found: Found) -> RowKind:
 
 def _as_evaluation(found: Found) -> None:
     """What a row of an evaluation calls its loss is an evaluation loss."""
-    loss = found.values.pop("loss", None)
+    loss = found.values.get("loss")
     if loss is not None:
         found.evals.setdefault("loss", loss)
         found.values.setdefault("eval_loss", loss)
-    for name in ("grad_norm", "learning_rate"):
+    for name in ("loss", "grad_norm", "learning_rate"):
         found.values.pop(name, None)
 
 
@@ -150,10 +159,11 @@ def _without_loss(found: Found) -> RowKind:
     # A log that always writes both ends with a row in which both are null.
     if "loss" in found.nulls and "eval_loss" not in found.nulls:
         return RowKind.TRAIN
+    counted = "step" in values or "epoch" in values
     if "learning_rate" in values:
         # A rate and no step is how a configuration looks.
-        return RowKind.TRAIN if "step" in values or "epoch" in values else RowKind.METADATA
-    return RowKind.OTHER
+        return RowKind.TRAIN if counted else RowKind.METADATA
+    return RowKind.EVAL if found.plan.has_score and counted else RowKind.OTHER
 
 
 def _has_training_field(found: Found, has_step: bool) -> bool:
@@ -164,5 +174,6 @@ def _has_training_field(found: Found, has_step: bool) -> bool:
     return bool(named - {"reward"}) or (bool(named) and has_step)
 
 
-def _whole(step: float) -> int | float:
+def whole(step: float) -> int | float:
+    """A step as trainers count: 12 for 12.0; one that is no whole number as it is."""
     return int(step) if step.is_integer() else step

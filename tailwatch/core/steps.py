@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .rows import Row, RowKind
+from .rows import Row, RowKind, whole
+
+_SANE = 1e18
 
 
 @dataclass(slots=True)
@@ -26,62 +28,85 @@ class StepAxis:
 
     Attributes:
         last: The last training step.
-        epoch: The newest epoch, where steps are counted within it.
+        counts: What it counts: "step", "iter" or "epoch"; "" if there is none yet.
+        wraps: Whether a step begins anew in each epoch; None before the second one.
+        epoch: The newest epoch, where there is a count beside it.
         first_epoch: The first one.
         base: The steps before *epoch*.
-        last_iter: The newest count within *epoch*.
+        count: The newest count within *epoch*.
         fractional: An epoch was no whole number: epochs are no steps.
     """
 
     last: float | None = None
+    counts: str = ""
+    wraps: bool | None = None
     epoch: float | None = None
     first_epoch: float = 0.0
     base: float = 0.0
-    last_iter: float = 0.0
+    count: float = 0.0
     fractional: bool = False
 
     def place(self, row: Row) -> Row:
         """Set the step of the next row; returns *row*."""
+        values = row.values
+        iteration = values.pop("iter", None)
+        epoch = values.get("epoch")
+        if epoch is not None and not abs(epoch) < _SANE:
+            epoch = None
         trains = row.kind is RowKind.TRAIN
-        iteration = row.values.pop("iter", None)
         if not row.has_step:
-            self._find(row, iteration, trains)
-        elif row.kind is RowKind.EVAL and self.last is not None and row.step < self.last / 2:
-            row.step, row.has_step = _whole(self.last), False
-        if trains and row.has_step:
-            self.last = float(row.step)
+            self._find(row, iteration, epoch, trains)
+        elif trains:
+            if self.counts == "iter":
+                self.epoch, self.base = None, 0.0
+            self.last, self.counts = float(row.step), "step"
+            if epoch is not None:
+                self.last = self._count(epoch, self.last, falls=self.last < self.count)
+                row.step = whole(self.last)
+        elif self.last is not None and (self.base or row.step < self.last / 2):
+            row.step, row.has_step = whole(self.last), False
         return row
 
-    def _find(self, row: Row, iteration: float | None, trains: bool) -> None:
-        epoch = row.values.get("epoch")
-        if epoch is not None and abs(epoch) < 1e18:
-            self.fractional = self.fractional or not epoch.is_integer()
-            if trains and iteration is not None and abs(iteration) < 1e18:
-                row.step, row.has_step = _whole(self._count(epoch, iteration)), True
-                return
-            if trains and iteration is None and not self.fractional and self.epoch is None:
-                row.step, row.has_step = int(epoch), True
-                return
-        if self.last is not None:
-            row.step = _whole(self.last)
+    def source_restarted(self) -> None:
+        """What follows is of another file: no row of it lacks a step of the old one."""
+        self.last = None
 
-    def _count(self, epoch: float, iteration: float) -> float:
+    def _find(self, row: Row, iteration: float | None, epoch: float | None, trains: bool) -> None:
+        if epoch is not None and not epoch.is_integer() and not self.fractional:
+            self.fractional = True
+            if self.counts == "epoch":
+                self.last, self.counts = None, ""
+        own: tuple[float, str] | None = None
+        if epoch is not None and self.counts != "step":
+            if iteration is not None and trains and abs(iteration) < _SANE:
+                falls = iteration <= self.count
+                own = self._count(epoch, iteration, falls=falls, within=True), "iter"
+            elif self.counts != "iter" and not self.fractional and (trains or self.last is None):
+                own = epoch, "epoch"
+        if own is not None:
+            row.step, row.has_step = whole(own[0]), True
+            if trains:
+                self.last, self.counts = own
+        elif self.last is not None:
+            row.step = whole(self.last)
+
+    def _count(self, epoch: float, count: float, *, falls: bool, within: bool = False) -> float:
         if self.epoch is None:
             self.first_epoch = epoch
         elif epoch > self.epoch:
-            self.base += self.last_iter
+            # A step that was seen to go on over an epoch falls for another reason: a resume.
+            if self.wraps is None:
+                self.wraps = falls
+            if falls and (within or self.wraps):
+                self.base += self.count
         elif epoch < self.epoch:
             # Back to an epoch whose beginning is not kept: epochs are taken as equally long.
             done = max(0.0, epoch - self.first_epoch) / (self.epoch - self.first_epoch or 1.0)
             self.base *= done
             self.first_epoch = min(self.first_epoch, epoch)
-        self.epoch, self.last_iter = epoch, iteration
-        return self.base + iteration
+        self.epoch, self.count = epoch, count
+        return self.base + count
 
     def to_state(self) -> dict[str, Any]:
         """A small dict of numbers, for `StepAxis(**state)`."""
         return asdict(self)
-
-
-def _whole(step: float) -> int | float:
-    return int(step) if step.is_integer() else step

@@ -4,11 +4,39 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import StateOutdated
 from .check import Check
 from .findings import Evidence, Lifecycle, Mark, Transition, TransitionKind
+
+_WORDS = {
+    "loss": ("a loss", "losses"),
+    "eval_loss": ("an evaluation loss", "evaluation losses"),
+    "grad_norm": ("a gradient norm", "gradient norms"),
+    "entropy": ("an entropy", "entropies"),
+    "elapsed_s": ("an elapsed time", "elapsed times"),
+    "step_time_s": ("a step time", "step times"),
+    "kl": ("a KL", "KLs"),
+}
+
+
+class Readiness(NamedTuple):
+    """
+    Whether a check can speak of the next row.
+
+    Attributes:
+        state: "armed", "warming_up" or "off".
+        reason: In words, if it is not armed.
+        rows: How many rows it has had of those that it warms up for.
+        rows_min: How many those are; 0 unless it is warming up.
+    """
+
+    category: str
+    state: str
+    reason: str = ""
+    rows: int = 0
+    rows_min: int = 0
 
 
 @dataclass(slots=True)
@@ -17,6 +45,7 @@ class Watched:
     A check of one run, its lifecycle, and what its firing finding said.
 
     Attributes:
+        fed: A row of this segment had what it reads.
         pending: What it said on the last row, while that is not yet firing.
     """
 
@@ -25,6 +54,30 @@ class Watched:
     firing: Transition | None = None
     quarantined: bool = False
     pending: Evidence | None = None
+    fed: bool = False
+
+    def readiness(self) -> Readiness:
+        """Whether it can speak of the next row, and if not, why."""
+        check = self.check
+        if self.quarantined:
+            return Readiness(check.category, "off", "it failed, and was taken out of this segment")
+        reads = check.reads or check.reads_any
+        if reads and not self.fed:
+            wanted = (" and " if check.reads else " or ").join(in_words(n)[0] for n in reads)
+            return Readiness(check.category, "off", f"no row has {wanted}")
+        waiting = check.waiting()
+        if waiting is None:
+            return Readiness(check.category, "armed")
+        if not waiting.rows_min:
+            return Readiness(check.category, "off", waiting.reason)
+        noun = in_words(check.reads[0])[1] if check.reads else "rows"
+        return Readiness(
+            check.category,
+            "warming_up",
+            f"{waiting.rows} of {waiting.rows_min} {noun}",
+            waiting.rows,
+            waiting.rows_min,
+        )
 
     def to_state(self) -> list[Any]:
         """What to keep across a restart, for `from_state`: values without their names."""
@@ -34,6 +87,7 @@ class Watched:
             list(self.check.to_state().values()),
             self.life.to_state(),
             self.quarantined,
+            self.fed,
             pending and [pending.message, pending.values, pending.mark],
             firing
             and [
@@ -55,7 +109,7 @@ class Watched:
         """
         if not isinstance(saved, list) or saved[0] != _version(check):
             raise StateOutdated(f"{check.category}: its rule has changed")
-        _, values, life, quarantined, pending, firing = saved
+        _, values, life, quarantined, fed, pending, firing = saved
         if firing is not None:
             segment, mark, evidence, continues, timestamp_s = firing
             firing = Transition(
@@ -75,6 +129,7 @@ class Watched:
             firing,
             quarantined,
             pending and _evidence(pending),
+            fed,
         )
 
 
@@ -94,3 +149,14 @@ def _version(check: type[Check]) -> int:
 def _evidence(saved: list[Any]) -> Evidence:
     message, values, mark = saved
     return Evidence(message, values, mark and Mark(*mark))
+
+
+def in_words(field: str) -> tuple[str, str]:
+    """
+    One of a canonical field, and several.
+
+    >>> in_words("loss"), in_words("learning_rate")
+    (('a loss', 'losses'), ('a learning rate', 'learning rates'))
+    """
+    words = field.replace("_", " ")
+    return _WORDS.get(field, (f"a {words}", f"{words}s"))

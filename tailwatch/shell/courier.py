@@ -66,6 +66,10 @@ class HttpCourier:
         """Begin one attempt; the outcome comes by `settled`."""
         self._queue.put((key, notices))
 
+    def alive(self) -> bool:
+        """Whether it can still send."""
+        return self._thread.is_alive()
+
     def close(self) -> None:
         """Send nothing more. An attempt under way is left to its time limit, unheard."""
         self._closed = True
@@ -84,6 +88,8 @@ class HttpCourier:
         try:
             secret = self._secret.reveal() if self._secret else None
             headers, body = self._render(key, notices, now_s, secret)
+        except MemoryError:  # Passes.
+            return Outcome("retried", "out of memory")
         except Exception as error:  # Our own bug must not hold up what waits behind it.
             return Outcome("undeliverable", f"not rendered: {type(error).__name__}")
         try:

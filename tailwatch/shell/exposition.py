@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import platform
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -23,7 +23,7 @@ from ..core.cursor import RESTART_REASONS
 from ..core.names import escape
 from ..core.outbox import OUTCOMES
 from ..core.rows import BAD_LINE_REASONS
-from ..messages import RUN_STATES, RunView, Snapshot
+from ..messages import DROPPED, RUN_STATES, RunView, Snapshot
 
 _FINDING = ("run", "category", "severity")
 
@@ -59,7 +59,8 @@ class SnapshotCollector(Collector):
     ) -> None:
         self._board, self._exposed = board, exposed
         self._wall, self._monotonic = wall, monotonic
-        self._dropped: dict[str, int] = {}
+        self._dropped: set[str] = set()
+        self._dropped_total = 0
 
     def describe(self) -> Iterable[Metric]:
         """Nothing, so that registering does not collect."""
@@ -71,22 +72,24 @@ class SnapshotCollector(Collector):
         if snapshot is None:
             return
         now_s = self._wall()
-        runs = self._exported(snapshot.runs.values(), self._monotonic())
+        runs = self._exported(snapshot.runs, self._monotonic())
         yield from self._findings(runs)
         yield from self._runs(runs)
         yield from self._health(snapshot, now_s)
 
-    def _exported(self, runs: Iterable[RunView], monotonic_s: float) -> list[RunView]:
+    def _exported(self, runs: Mapping[str, RunView], monotonic_s: float) -> list[RunView]:
         """The runs to show: not those at rest for long; the liveliest, if there are too many."""
         kept = [
             run
-            for run in runs
+            for run in runs.values()
             if run.state == "active"
             or monotonic_s - run.read_at_s <= self._exposed.run_retention_s
         ]
         kept.sort(key=lambda run: (not _stands(run), run.state != "active", -run.read_at_s))
-        for run in kept[self._exposed.runs_max :]:
-            self._dropped[run.name] = 3 * len(self._exposed.categories)
+        dropped = {run.name for run in kept[self._exposed.runs_max :]}
+        self._dropped_total += 3 * len(self._exposed.categories) * len(dropped - self._dropped)
+        # Once for each run, for as long as it is known.
+        self._dropped = (self._dropped | dropped) & runs.keys()
         return sorted(kept[: self._exposed.runs_max], key=lambda run: run.name)
 
     def _findings(self, runs: Sequence[RunView]) -> Iterator[Metric]:
@@ -177,10 +180,12 @@ class SnapshotCollector(Collector):
         ]
         taken_out = "Checks that raised and were taken out of a run."
         again = "Files that were read again from byte 0."
+        ended = "Ended runs that were let go early because there are too many."
         return [
             ("bad_lines", "Lines that were no row.", ("reason",), _each(BAD_LINE_REASONS)),
             ("check_errors", taken_out, ("category",), categories),
             ("restarts", again, ("reason",), _each(RESTART_REASONS)),
+            ("ended_runs_dropped", ended, ("what",), _each(DROPPED)),
             ("watch_overflows", "Times that file events were lost.", (), [()]),
             ("watcher_restarts", "Times that watching was begun anew.", (), [()]),
             ("state_errors", "Commits that failed and were tried again.", (), [()]),
@@ -209,9 +214,11 @@ class SnapshotCollector(Collector):
             ("config_reload_success", "1 if the last reading of the settings worked.", reload_ok),
         ):
             yield GaugeMetricFamily(f"tailwatch_{name}", text, value=value)
-        dropped = sum(self._dropped.values())
+        closed = "Connections to this server that were closed early: too many, or too slow."
+        value = self._board.connections_dropped
+        yield CounterMetricFamily("tailwatch_http_connections_dropped", closed, value=value)
         text = "Series left out because there are too many runs."
-        yield CounterMetricFamily("tailwatch_series_dropped", text, value=dropped)
+        yield CounterMetricFamily("tailwatch_series_dropped", text, value=self._dropped_total)
 
 
 def make_registry(

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
-import gzip
 import os
 import resource
 import stat
-import struct
-import zlib
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from ..content import OPEN_FLAGS, begins_with, bytes_before, compare, opened, pass_common, unzipped
 from ..core.check import RunConfig
-from ..core.cursor import MARKER_BYTES, Cursor, FileSeen, FileStat
+from ..core.cursor import Cursor, FileSeen, Identity
 from ..messages import Unreadable
 from ..run_configs import find_run_config
 
-# _IOR('v', 1, long): the generation of an inode, which tells a reused one apart.
-_FS_IOC_GETVERSION = 0x80087601
-_PREFIX_READ_BYTES = 1 << 20
 SIBLINGS_MAX = 32
-UNZIPPED_BYTES_MAX = 256 * 1024 * 1024
-# Without O_NONBLOCK a FIFO of a matching name would hang the engine.
-_OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+
+_IsNoCopy = Callable[[FileSeen, int], bool]
 
 
 class LocalFile:
@@ -48,7 +41,7 @@ class LocalFile:
 
     def holds(self, marker: bytes, offset: int) -> bool:
         """Whether the bytes before *offset* are still those of *marker*."""
-        return _marker(self._descriptor, offset) == marker
+        return bytes_before(self._descriptor, offset) == marker
 
     def close(self) -> None:
         """Let go of it; the follower may keep it open."""
@@ -101,7 +94,7 @@ class LocalFollower:
             if (held.st_dev, held.st_ino) == (info.st_dev, info.st_ino):
                 self._kept.move_to_end(path)
                 return kept
-        descriptor = os.open(path, _OPEN)
+        descriptor = os.open(path, OPEN_FLAGS)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             return None
@@ -116,63 +109,107 @@ class LocalFollower:
         return descriptor
 
     def _compare(self, path: str, descriptor: int, cursor: Cursor) -> FileSeen:
-        return _compare(descriptor, os.fstat(descriptor), cursor, self._remote(path))
+        return compare(descriptor, os.fstat(descriptor), cursor, self._remote(path))
 
-    def remainder(self, path: str, cursor: Cursor, alias: str | None) -> LocalFile | None:
+    def remainder(
+        self,
+        path: str,
+        cursor: Cursor,
+        alias: str | None,
+        others: Sequence[Cursor],
+        foreign: Callable[[Identity], bool],
+    ) -> LocalFile | None:
         """
         The file that *cursor* was in, now that *path* is another one, or none.
 
         Found by the descriptor that was kept, under *alias*, or as a sibling: what
-        rename rotation and copytruncate leave beside the file, gzipped or not.
+        rename rotation and copytruncate leave beside the file, gzipped or not. What
+        holds more of what was read at one of the *others* is a copy of that one; what
+        is *foreign* is another run's.
         """
+
+        def is_no_copy(seen: FileSeen, descriptor: int) -> bool:
+            # With nothing evaluated yet, any file begins with all that was.
+            return (
+                not cursor.offset
+                or foreign(seen.stat.identity)
+                or any(
+                    each.offset > cursor.offset and begins_with(descriptor, seen.stat.size, each)
+                    for each in others
+                )
+            )
+
         for kept in (self._left.get(path), self._kept.get(path)):
-            if kept is not None and (found := self._continues(path, kept, cursor, kept=True)):
+            if kept is None:
+                continue
+            if found := self._continues(path, kept, cursor, is_no_copy, kept=True):
                 return found
         candidates = _siblings(path, cursor)
         if alias is not None:
             candidates = [alias, *candidates, *_siblings(alias, cursor)]
         for candidate in dict.fromkeys(candidates):
             with contextlib.suppress(OSError):
-                if candidate.endswith(".gz"):
-                    if (unzipped := _unzipped(candidate, cursor)) is None:
-                        continue
-                    self.let_go(self._left.pop(path, None))
-                    self._left[path] = unzipped
-                    return self._continues(path, unzipped, cursor, kept=True)
-                descriptor = os.open(candidate, _OPEN)
-                found = None
-                try:
-                    found = self._continues(path, descriptor, cursor, kept=False)
-                finally:  # It may raise, and then nobody else would close it.
-                    if found is None:
-                        os.close(descriptor)
-                if found is not None:
+                if found := self._candidate(path, candidate, cursor, is_no_copy):
                     return found
         return None
 
+    def _candidate(
+        self, path: str, candidate: str, cursor: Cursor, is_no_copy: _IsNoCopy
+    ) -> LocalFile | None:
+        packed = candidate.endswith(".gz")
+        descriptor = unzipped(candidate, cursor) if packed else os.open(candidate, OPEN_FLAGS)
+        if descriptor is None:
+            return None
+        found = None
+        try:
+            found = self._continues(path, descriptor, cursor, is_no_copy, kept=packed)
+        finally:  # It may raise, and then nobody else would close it.
+            if found is None:
+                os.close(descriptor)
+        if packed and found is not None:  # Not to be unzipped for each read.
+            self.leave(path)
+            self._left[path] = descriptor
+        return found
+
     def is_same(self, path: str, cursor: Cursor) -> bool:
         """Whether what is at *path* is the very file that *cursor* was in."""
-        with contextlib.suppress(OSError):
-            descriptor = os.open(path, _OPEN)
-            try:
-                seen = self._compare(path, descriptor, cursor)
-            finally:
-                os.close(descriptor)
+        with contextlib.suppress(OSError), opened(path) as descriptor:
+            seen = self._compare(path, descriptor, cursor)
             return seen.stat.identity == cursor.identity and seen.offset_same
         return False
 
+    def pass_known(
+        self, path: str, cursor: Cursor, others: Sequence[Cursor], beside: str
+    ) -> Cursor:
+        """
+        *cursor*, behind what was or will be read of a copy of its file at *path*.
+
+        That is what was read at one of the *others*, and what stands in the file at
+        *beside* too, up to where the two differ.
+        """
+        with contextlib.suppress(OSError), opened(path) as descriptor:
+            size = os.fstat(descriptor).st_size
+            for each in others:
+                if each.offset > cursor.offset and begins_with(descriptor, size, each):
+                    cursor = each.taken_over(cursor.identity)
+            with contextlib.suppress(OSError), opened(beside) as copy:
+                if begins_with(copy, os.fstat(copy).st_size, cursor):
+                    cursor = cursor.taken_over(cursor.identity)
+                    pass_common(descriptor, copy, cursor)
+        return cursor
+
     def _continues(
-        self, path: str, descriptor: int, cursor: Cursor, *, kept: bool
+        self, path: str, descriptor: int, cursor: Cursor, is_no_copy: _IsNoCopy, *, kept: bool
     ) -> LocalFile | None:
         info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode) or info.st_size < cursor.offset:
             return None
         seen = self._compare(path, descriptor, cursor)
-        # With nothing evaluated yet, any file begins with all that was: only identity tells.
-        same_file = seen.stat.identity == cursor.identity
-        if (same_file or cursor.offset) and (seen.received_same or seen.offset_same):
-            return LocalFile(descriptor, seen, kept=kept)
-        return None
+        if not (seen.received_same or seen.offset_same):
+            return None
+        if seen.stat.identity != cursor.identity and is_no_copy(seen, descriptor):
+            return None
+        return LocalFile(descriptor, seen, kept=kept)
 
     def inode(self, path: str) -> tuple[int, int] | None:
         """Device and inode of what is at *path*; None if nothing is."""
@@ -207,7 +244,7 @@ class LocalFollower:
 
 
 def _siblings(path: str, cursor: Cursor) -> list[str]:
-    """Files beside *path* whose names say that they may be what became of it."""
+    """Files beside *path* whose names say that they may be what became of it, newest first."""
     directory, base = os.path.split(path)
     stem = os.path.splitext(base)[0]
     found = []
@@ -215,74 +252,10 @@ def _siblings(path: str, cursor: Cursor) -> list[str]:
         for entry in entries:
             named = entry.name.startswith((f"{base}.", f"{base}-", f"{stem}.", f"{stem}-"))
             same = entry.inode() == cursor.identity[1]
-            if entry.name != base and (named or same) and entry.is_file(follow_symlinks=False):
-                found.append((not same, entry.name, entry.path))
+            if entry.name == base or not (named or same):
+                continue
+            with contextlib.suppress(OSError):
+                info = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(info.st_mode):
+                    found.append((not same, -info.st_mtime_ns, entry.path))
     return [path for _, _, path in sorted(found)[:SIBLINGS_MAX]]
-
-
-def _unzipped(path: str, cursor: Cursor) -> int | None:
-    """A gzipped sibling, if it begins with all that was read, as a file in memory."""
-    descriptor = os.memfd_create("tailwatch", os.MFD_CLOEXEC)
-    try:
-        checksum = size = 0
-        with gzip.open(path) as packed, os.fdopen(os.dup(descriptor), "wb") as plain:
-            while (chunk := packed.read(_PREFIX_READ_BYTES)) and size <= UNZIPPED_BYTES_MAX:
-                if size < cursor.offset:
-                    checksum = zlib.crc32(chunk[: cursor.offset - size], checksum)
-                size += len(chunk)
-                # Only what was not read is needed, but offsets must stay what they were.
-                plain.write(chunk)
-        if size >= cursor.offset > 0 and checksum == cursor.offset_crc:
-            return descriptor
-    except (OSError, EOFError, zlib.error):
-        pass
-    os.close(descriptor)
-    return None
-
-
-def _compare(descriptor: int, info: os.stat_result, cursor: Cursor, remote: bool) -> FileSeen:
-    seen = FileStat(
-        info.st_dev,
-        info.st_ino,
-        _generation(descriptor),
-        info.st_size,
-        info.st_mtime,
-        remote,
-        info.st_nlink,
-    )
-    if seen.identity == cursor.identity:
-        head = os.pread(descriptor, len(cursor.received_head), cursor.offset)
-        received_same = (
-            head == cursor.received_head
-            and _marker(descriptor, cursor.received) == cursor.received_marker
-        )
-        offset_same = _marker(descriptor, cursor.offset) == cursor.offset_marker
-        return FileSeen(seen, received_same, offset_same)
-    same = info.st_size >= cursor.offset and (
-        _marker(descriptor, cursor.offset) == cursor.offset_marker
-        and _checksum(descriptor, cursor.offset) == cursor.offset_crc
-    )
-    return FileSeen(seen, False, same)
-
-
-def _marker(descriptor: int, offset: int) -> bytes:
-    start = max(0, offset - MARKER_BYTES)
-    return os.pread(descriptor, offset - start, start)
-
-
-def _checksum(descriptor: int, size: int) -> int:
-    checksum = at = 0
-    while at < size:
-        chunk = os.pread(descriptor, min(_PREFIX_READ_BYTES, size - at), at)
-        if not chunk:
-            break
-        checksum = zlib.crc32(chunk, checksum)
-        at += len(chunk)
-    return checksum
-
-
-def _generation(descriptor: int) -> int:
-    try:
-        return int(struct.unpack("@l", fcntl.ioctl(descriptor, _FS_IOC_GETVERSION, b"\0" * 8))[0])
-    except OSError:
-        return 0  # tmpfs and network file systems have none.

@@ -11,9 +11,9 @@ BYTES_MIN = 16 * 1024 * 1024
 
 
 @contextlib.contextmanager
-def progress(total: int) -> Iterator[Callable[[int], None]]:
+def progress(total: int, bytes_min: int = BYTES_MIN) -> Iterator[Callable[[int], None]]:
     """Give a function to be called with the bytes read; of *total*, it draws a bar."""
-    if total < BYTES_MIN or not sys.stderr.isatty():
+    if total < bytes_min or not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console

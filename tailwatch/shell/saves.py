@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 from ..core.check import RunConfig
-from ..core.cursor import Cursor
+from ..core.cursor import Cursor, Identity
 from ..core.trainer_state import STATE_NAME, home, is_state
 from ..messages import SIZE_UNKNOWN, FoundFile, Unreadable
 from ..ports import Follower, OpenFile, Scanner
@@ -36,9 +36,26 @@ class SavesFollower:
         """Open *path* and compare it with what was read of it."""
         return (self._saves if is_state(path) else self._inner).open(path, cursor)
 
-    def remainder(self, path: str, cursor: Cursor, alias: str | None) -> OpenFile | None:
+    def remainder(
+        self,
+        path: str,
+        cursor: Cursor,
+        alias: str | None,
+        others: Sequence[Cursor],
+        foreign: Callable[[Identity], bool],
+    ) -> OpenFile | None:
         """The file that *cursor* was in; of saves that are gone, nothing remains."""
-        return None if is_state(path) else self._inner.remainder(path, cursor, alias)
+        if is_state(path):
+            return None
+        return self._inner.remainder(path, cursor, alias, others, foreign)
+
+    def pass_known(
+        self, path: str, cursor: Cursor, others: Sequence[Cursor], beside: str
+    ) -> Cursor:
+        """*cursor*, behind what was or will be read of a copy of its file at *path*."""
+        if is_state(path):
+            return cursor
+        return self._inner.pass_known(path, cursor, others, beside)
 
     def is_same(self, path: str, cursor: Cursor) -> bool:
         """Whether what is at *path* is the very file that *cursor* was in."""

@@ -7,8 +7,8 @@ import fcntl
 import os
 import sqlite3
 import time
-from typing import Any
 
+from .. import runs_table
 from ..core.notices import Notice
 from ..core.numbers import jsonable
 from ..errors import StateUnusable, StateWriteError
@@ -22,16 +22,9 @@ APPLICATION_ID = 0x544C5754
 BUSY_MS = 2000
 FINDINGS_MAX = 100_000
 SETTLED_MAX = 10_000
-ENDED_MAX = 50_000
-_RECORDS = "SELECT path, name, root, state FROM runs"
 # Permission, locked, memory, read-only, input/output, full, cannot open (the codes of SQLite):
 # what is there may be whole.
 _PASSING = frozenset({3, 5, 6, 7, 8, 10, 13, 14})
-
-
-def _record(row: Any) -> RunRecord:
-    path, name, root, state = row
-    return RunRecord(os.fsdecode(path), name, root and os.fsdecode(root), unpack(state))
 
 
 class SqliteStore:
@@ -160,7 +153,7 @@ class SqliteStore:
 
     def _load(self) -> Restored:
         run = self._connection.execute
-        runs = [_record(row) for row in run(f"{_RECORDS} WHERE ended_s IS NULL")]
+        runs = runs_table.followed(self._connection)
         outbox = [
             OutboxRow(receiver, Notice(key, kind, time_s, unpack(data)), digest)
             for receiver, key, kind, time_s, data, digest in run(
@@ -169,29 +162,36 @@ class SqliteStore:
             )
         ]
         meta = {key: unpack(value) for key, value in run("SELECT key, value FROM meta")}
-        ended = [name for (name,) in run("SELECT name FROM runs WHERE ended_s IS NOT NULL")]
+        ended = runs_table.ended(self._connection)
         return Restored(fresh=not meta, runs=runs, outbox=outbox, meta=meta, ended=ended)
 
     def recall(self, path: str) -> RunRecord | None:
-        """The record of a run that ended long ago in *path*; None if there is none."""
-        query = f"{_RECORDS} WHERE path = ? AND ended_s IS NOT NULL"
+        """The record of a run that ended in *path*; None if there is none."""
         try:
-            row = self._connection.execute(query, (os.fsencode(path),)).fetchone()
+            return runs_table.ended_in(self._connection, path)
         except sqlite3.Error:
             return None  # The run then begins anew, as one that was never seen.
-        return row and _record(row)
 
-    def commit(self, commit: Commit) -> None:
+    def named(self, name: str) -> bool:
+        """Whether a run that is kept has this name."""
+        try:
+            query = "SELECT 1 FROM runs WHERE name = ?"
+            return self._connection.execute(query, (name,)).fetchone() is not None
+        except sqlite3.Error:
+            return True  # Another name is sure to be free.
+
+    def commit(self, commit: Commit) -> int:
         """
-        Keep all of *commit* in one transaction.
+        Keep all of *commit* in one transaction; return how many counts of ended runs went.
 
         Raises:
             StateWriteError: Nothing of it was kept; the same commit may be tried again.
         """
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            self._write(commit)
+            dropped = self._write(commit)
             self._connection.execute("COMMIT")
+            return dropped
         except BaseException as error:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
@@ -199,23 +199,15 @@ class SqliteStore:
                 raise StateWriteError(str(error)) from None
             raise
 
-    def _write(self, commit: Commit) -> None:
+    def _write(self, commit: Commit) -> int:
         many = self._connection.executemany
-        many(
-            "UPDATE runs SET path = ? WHERE path = ?",
-            ((os.fsencode(new), os.fsencode(old)) for old, new in commit.moved),
-        )
-        many(
-            "INSERT INTO runs (path, name, root, state) VALUES (?, ?, ?, ?)"
-            " ON CONFLICT (path) DO UPDATE SET state = excluded.state, root = excluded.root,"
-            " ended_s = NULL",
-            (
-                (os.fsencode(r.path), r.name, r.root and os.fsencode(r.root), pack(r.state))
-                for r in commit.runs.values()
-            ),
-        )
+        dropped = 0
+        for old, new in commit.moved:
+            dropped += runs_table.move(self._connection, old, new)
         if commit.ended:
-            self._write_ended(commit)
+            dropped += runs_table.end(self._connection, commit.ended.values(), time.time())
+        # After those that ended: one may be there again.
+        runs_table.put(self._connection, commit.runs.values())
         if commit.findings:
             self._write_findings(commit)
         for receiver, notice in commit.notices:
@@ -246,17 +238,7 @@ class SqliteStore:
             "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
             ((key, pack(value)) for key, value in commit.meta.items()),
         )
-
-    def _write_ended(self, commit: Commit) -> None:
-        self._connection.executemany(
-            "UPDATE runs SET state = ?, ended_s = ? WHERE path = ?",
-            ((pack(r.state), time.time(), os.fsencode(r.path)) for r in commit.ended),
-        )
-        self._connection.execute(
-            "DELETE FROM runs WHERE ended_s < (SELECT ended_s FROM runs WHERE ended_s IS NOT NULL"
-            " ORDER BY ended_s DESC LIMIT 1 OFFSET ?)",
-            (ENDED_MAX,),
-        )
+        return dropped
 
     def _write_findings(self, commit: Commit) -> None:
         for run, t, time_s in commit.findings:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import socketserver
 import threading
+import time
 from collections.abc import Callable
 from html import escape as html_escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry
@@ -19,6 +21,9 @@ from ..board import Board
 from ..errors import ConfigError
 
 REQUEST_TIMEOUT_S = 10.0
+"""For a client to send its request, and again to take the answer."""
+CONNECTIONS_MAX = 16
+SLOT_WAIT_S = 1.0
 BEAT_AGE_MAX_S = 60.0
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -51,6 +56,7 @@ class Site:
         self, board: Board, registry: CollectorRegistry, monotonic: Callable[[], float]
     ) -> None:
         self._board, self._registry, self._monotonic = board, registry, monotonic
+        self._rendering = threading.Lock()
 
     def answer(self, path: str, accept: str) -> Answer:
         """The answer to GET *path*."""
@@ -67,7 +73,9 @@ class Site:
         if self._board.snapshot is None:
             return _text(503, "the state is being restored")
         encoder, content_type = choose_encoder(accept)
-        return Answer(200, content_type, encoder(self._registry))
+        # One at a time: a page of many runs takes memory and processor time while it is made.
+        with self._rendering:
+            return Answer(200, content_type, encoder(self._registry))
 
     def _healthy(self) -> Answer:
         beat_s = self._board.beat_s
@@ -85,6 +93,10 @@ class Site:
         if not snapshot.ready:
             return _text(503, "the first look at all files is not done")
         return _text(200, "OK")
+
+    def connection_dropped(self) -> None:
+        """A connection was closed before its time."""
+        self._board.connections_dropped += 1
 
     def _index(self) -> Answer:
         snapshot = self._board.snapshot
@@ -123,14 +135,9 @@ class WebServer:
 
     def __init__(self, listen: str, site: Site) -> None:
         host, port = split_address(listen)
-        handler = type("Handler", (_Handler,), {"site": site})
-        server = type(
-            "Server",
-            (_Server,),
-            {"address_family": socket.AF_INET6 if ":" in host else socket.AF_INET},
-        )
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            self._server: _Server = server((host, port), handler)
+            self._server = _Server(family, (host, port), site)
         except OSError as error:
             raise ConfigError(
                 f"cannot listen on {listen}: {error.strerror}; "
@@ -140,12 +147,8 @@ class WebServer:
             raise ConfigError(f"cannot listen on {listen}: the port is out of range") from None
         except (UnicodeError, ValueError, TypeError):
             raise ConfigError(f"cannot listen on {listen!r}: not the name of a host") from None
-        self._thread = threading.Thread(
-            target=self._server.serve_forever,
-            kwargs={"poll_interval": 0.2},
-            name="web",
-            daemon=True,
-        )
+        serve = self._server.serve_forever
+        self._thread = threading.Thread(target=serve, args=(0.2,), name="web", daemon=True)
         self._thread.start()
 
     @property
@@ -153,6 +156,10 @@ class WebServer:
         """Where it listens, HOST:PORT."""
         host, port = self._server.server_address[:2]
         return f"[{host!s}]:{port}" if ":" in str(host) else f"{host!s}:{port}"
+
+    def alive(self) -> bool:
+        """Whether it can still answer."""
+        return self._thread.is_alive()
 
     def close(self) -> None:
         """Answer no more."""
@@ -178,8 +185,21 @@ def split_address(listen: str) -> tuple[str, int]:
 
 
 class _Server(ThreadingHTTPServer):
+    """
+    At most `CONNECTIONS_MAX` connections, each with its thread.
+
+    One more takes the place of the one that has waited longest for its client.
+    """
+
     daemon_threads = True
-    request_queue_size = 64
+    request_queue_size = 1024
+
+    def __init__(self, family: socket.AddressFamily, address: tuple[str, int], site: Site) -> None:
+        self.address_family, self.site = family, site
+        self._lock = threading.Lock()
+        self._slots = threading.Semaphore(CONNECTIONS_MAX)
+        self._waiting: dict[socket.socket, float] = {}
+        super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
         """Take the address, without looking up its name: that hangs for as long as DNS does."""
@@ -187,12 +207,64 @@ class _Server(ThreadingHTTPServer):
         host, port = self.server_address[:2]
         self.server_name, self.server_port = str(host), int(port)
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer on a thread of its own, once one is free."""
+        if not self._slots.acquire(blocking=False):
+            self._drop_oldest(older_than_s=0.0)
+            if not self._slots.acquire(timeout=SLOT_WAIT_S):
+                self.site.connection_dropped()
+                return self.shutdown_request(request)
+        self.waits(request)
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # No thread can be started.
+            self._slots.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """On that thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._slots.release()
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection."""
+        self.works(request)
+        super().shutdown_request(request)
+
+    def waits(self, request: socket.socket) -> None:
+        """It is the client's turn: to send its request, or to take the answer."""
+        with self._lock:
+            self._waiting[request] = time.monotonic()
+
+    def works(self, request: socket.socket) -> None:
+        """It is our turn."""
+        with self._lock:
+            self._waiting.pop(request, None)
+
+    def service_actions(self) -> None:
+        """Called several times a second: a client has its time, however it divides it."""
+        while self._drop_oldest(older_than_s=REQUEST_TIMEOUT_S):
+            pass
+
+    def _drop_oldest(self, older_than_s: float) -> bool:
+        with self._lock:
+            request, since_s = next(iter(self._waiting.items()), (None, 0.0))
+            if request is None or time.monotonic() - since_s < older_than_s:
+                return False
+            del self._waiting[request]
+            self.site.connection_dropped()  # First: the client may ask at once why.
+            with contextlib.suppress(OSError):
+                request.shutdown(socket.SHUT_RDWR)  # Its thread then ends by itself.
+        return True
+
     def handle_error(self, request: object, client_address: object) -> None:
         """A peer that went away is no news."""
 
 
 class _Handler(BaseHTTPRequestHandler):
-    site: Site
+    server: _Server
     timeout = REQUEST_TIMEOUT_S
     server_version = f"tailwatch/{__version__}"
     sys_version = ""
@@ -204,10 +276,12 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(with_body=False)
 
     def _answer(self, *, with_body: bool) -> None:
+        self.server.works(self.connection)
         try:
-            answer = self.site.answer(self.path, self.headers.get("Accept", ""))
+            answer = self.server.site.answer(self.path, self.headers.get("Accept", ""))
         except Exception as error:
             answer = _text(500, f"internal error: {type(error).__name__}")
+        self.server.waits(self.connection)
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Content-Length", str(len(answer.body)))

@@ -3,7 +3,8 @@ Files that come and go, for minutes, under a real daemon: what leaks, and what i
 
 About 1,000 metric files a minute are made, written to, renamed away, made again, copied and
 truncated, and deleted with their directory. Prints the rows written and evaluated, which must
-be equal, and how memory, descriptors, threads and the state directory grew.
+be equal, and how memory, descriptors, threads and the state on disk grew: the medians of the
+first tenth of the time, of its middle and of its last tenth, and the slope over the last half.
 """
 
 from __future__ import annotations
@@ -35,7 +36,14 @@ PACE_S = 2.0
 COUNTED_AFTER_S = 6.0
 """When a file has been gone for so long its rows are counted: its run may be let go later."""
 
-SERIES = ("RSS, MiB", "descriptors", "threads", "state directory, MiB")
+SERIES = (
+    "RSS, MiB",
+    "descriptors",
+    "threads",
+    "database, MiB",
+    "with its log, MiB",
+    "runs on disk",
+)
 
 
 class Trainers:
@@ -90,12 +98,18 @@ def sample(tw: Daemon) -> tuple[float, ...]:
     status = dict(
         line.split(":", 1) for line in (process / "status").read_text().splitlines() if line
     )
-    state = sum(entry.stat().st_size for entry in os.scandir(tw.directory / "state"))
+    state = tw.directory / "state"
+    files = sum(entry.stat().st_size for entry in os.scandir(state))
+    database = state / "tailwatch.db"
+    with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+        runs = connection.execute("SELECT count(*) FROM runs").fetchone()[0]
     return (
         int(status["VmRSS"].split()[0]) / 1024,
         len(os.listdir(process / "fd")),
         int(status["Threads"]),
-        state / 2**20,
+        database.stat().st_size / 2**20,
+        files / 2**20,
+        runs,
     )
 
 
@@ -114,6 +128,7 @@ class Evaluated:
                 found = connection.execute(
                     "SELECT state FROM runs WHERE path = ?", (os.fsencode(path),)
                 ).fetchone()
+                # Of what ended long ago no rows are kept; they were counted by then.
                 reader = found and unpack(found[0])["reader"]
                 if reader:
                     self.rows[path] = reader["rows"]
@@ -154,12 +169,17 @@ def report(samples: list[tuple[float, ...]]) -> None:
     """Print how each series went."""
     times = [each[0] for each in samples]
     tenth, half = max(1, len(samples) // 10), len(samples) // 2
-    print(f"{'':22} {'first':>9} {'last':>9} {'slope/h':>9}")
+    print(f"{'':22} {'first':>9} {'middle':>9} {'last':>9} {'slope/min':>9}")
     for number, name in enumerate(SERIES, 1):
         values = [each[number] for each in samples]
-        first, last = (statistics.median(part) for part in (values[:tenth], values[-tenth:]))
-        slope = statistics.linear_regression(times[half:], values[half:]).slope * 3600
-        print(f"{name:22} {first:9.1f} {last:9.1f} {slope:9.1f}")
+        parts = (
+            values[:tenth],
+            values[half - tenth // 2 : half + tenth // 2 + 1],
+            values[-tenth:],
+        )
+        first, middle, last = (statistics.median(part) for part in parts)
+        slope = statistics.linear_regression(times[half:], values[half:]).slope * 60
+        print(f"{name:22} {first:9.2f} {middle:9.2f} {last:9.2f} {slope:+9.3f}")
 
 
 def main() -> None:

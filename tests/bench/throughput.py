@@ -8,28 +8,49 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tailwatch.checks import CHECKS
+from tailwatch.core.decoding import decode, objects
+from tailwatch.core.fields import FieldMap, Sources
 from tailwatch.core.reader import RunReader
-from tailwatch.core.rows import decode
+from tailwatch.core.rows import make_row
+from tailwatch.core.steps import StepAxis
 
-ROWS = 200_000
 CHUNK_BYTES = 256 * 1024
-REPEATS = 5
+REPEATS = 7
 
 
-def small(number: int, noise: random.Random) -> dict[str, object]:
+def small(number: int, noise: random.Random) -> dict[str, Any]:
     """Five keys."""
     loss = 2 + noise.gauss(0, 0.02)
     return {"step": number, "loss": loss, "grad_norm": 1.5, "lr": 2e-4, "epoch": number / 1000}
 
 
-def wide(number: int, noise: random.Random) -> dict[str, object]:
+def wide(number: int, noise: random.Random) -> dict[str, Any]:
     """60 keys."""
     return small(number, noise) | {f"rewards/part_{k}/mean": noise.random() for k in range(55)}
+
+
+def nested(number: int, noise: random.Random) -> dict[str, Any]:
+    """4 KB, four levels deep, with its configuration in each row: as RLlib writes."""
+    learner = {f"part_{k}_loss": noise.random() for k in range(20)}
+    stats = {"total_loss": 2 + noise.gauss(0, 0.02), "cur_lr": 5e-5, "kl": 0.01, **learner}
+    return {
+        "episode_reward_mean": noise.gauss(20, 5),
+        "config": {f"setting_{k}": [k, {"a": str(k) * 20}] for k in range(45)},
+        "info": {
+            "learner": {"default_policy": {"learner_stats": stats}},
+            "num_steps_trained": number * 4000,
+        },
+        "sampler_perf": {f"mean_{k}_ms": noise.random() for k in range(10)},
+        "time_this_iter_s": 10.5,
+        "training_iteration": number,
+    }
 
 
 def only_decode(path: Path) -> int:
@@ -44,6 +65,20 @@ def only_decode(path: Path) -> int:
     return rows
 
 
+def rows_only(path: Path) -> int:
+    """The same, and make a row of each object."""
+    rows, tail = 0, b""
+    fields, sources, axis = FieldMap(), Sources(), StepAxis()
+    with path.open("rb", buffering=0) as file:
+        while chunk := file.read(CHUNK_BYTES):
+            *lines, tail = (tail + chunk).split(b"\n")
+            for line in lines:
+                for record in objects(line)[0]:
+                    rows += 1
+                    axis.place(make_row(record, fields, sources, rows, 0))
+    return rows
+
+
 def whole_core(path: Path) -> int:
     """What `check` does with a file."""
     reader = RunReader(CHECKS)
@@ -54,21 +89,31 @@ def whole_core(path: Path) -> int:
     return reader.rows
 
 
+WAYS: dict[str, Callable[[Path], int]] = {
+    "decode": only_decode,
+    "rows": rows_only,
+    "check": whole_core,
+}
+
+
 def main() -> None:
     """Measure and print."""
-    print(f"{'rows':8} {'decode/s':>12} {'check/s':>12} {'ratio':>7}")
-    for name, make, rows in (("small", small, ROWS), ("wide", wide, ROWS // 10)):
+    print("| rows | bytes | decode/s | rows/s | check/s | rows:decode | check:decode |")
+    print("|---|---|---|---|---|---|---|")
+    for make, rows in ((small, 100_000), (wide, 20_000), (nested, 10_000)):
         with tempfile.TemporaryDirectory() as directory:
             path, noise = Path(directory) / "m.jsonl", random.Random(1)
             path.write_text("".join(json.dumps(make(n, noise)) + "\n" for n in range(rows)))
-            speeds: dict[str, list[float]] = {"decode": [], "check": []}
+            speeds: dict[str, list[float]] = {way: [] for way in WAYS}
             for _ in range(REPEATS):
-                for what, run in (("decode", only_decode), ("check", whole_core)):
+                for way, run in WAYS.items():
                     began = time.process_time()
                     assert rows == run(path)
-                    speeds[what].append(rows / (time.process_time() - began))
-            decoded, checked = (statistics.median(speeds[k]) for k in ("decode", "check"))
-            print(f"{name:8} {decoded:12,.0f} {checked:12,.0f} {checked / decoded:7.2f}")
+                    speeds[way].append(rows / (time.process_time() - began))
+            speed = {way: statistics.median(s) for way, s in speeds.items()}
+            figures = " | ".join(f"{s:,.0f}" for s in speed.values())
+            ratios = " | ".join(f"{speed[way] / speed['decode']:.3f}" for way in ("rows", "check"))
+            print(f"| {make.__name__} | {path.stat().st_size // rows} | {figures} | {ratios} |")
 
 
 if __name__ == "__main__":

@@ -75,9 +75,7 @@ def rows_of(field: str, values: Sequence[float], *, rewarded: bool = False) -> l
     ]
 
 
-def prefixes(
-    values: Sequence[float], rule: Callable[[Sequence[float]], bool]
-) -> list[bool]:
+def prefixes(values: Sequence[float], rule: Callable[[Sequence[float]], bool]) -> list[bool]:
     """What *rule* says of the values up to each of them."""
     return [rule(values[:n]) for n in range(1, len(values) + 1)]
 

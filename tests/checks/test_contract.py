@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 import tailwatch.checks
 from tailwatch.checks import CATEGORIES, CHECKS
+from tailwatch.core.aliases import ALIASES
 from tailwatch.core.check import Check, RunConfig
 from tailwatch.core.check_bases import SilenceCheck
-from tailwatch.core.fields import ALIASES
 from tailwatch.core.findings import SEVERITIES, Evidence, Hold, Mark, Severity
 from tailwatch.core.rows import Row, RowKind
 from tailwatch.core.silence import Silence
@@ -174,6 +174,36 @@ def test_state_is_bounded(check: type[Check]) -> None:
 
 
 @every_check
+@settings(deadline=None, max_examples=60)
+@given(story=stories, rate=rates, rewarded=st.booleans())
+def test_a_check_that_waits_is_silent(
+    check: type[Check], story: list[Row], rate: float | None, rewarded: bool
+) -> None:
+    """While it says that it waits its level is down, and what it waits for is a number or a reason."""
+    each = check()
+    each.configure(RunConfig(learning_rate=rate))
+    for row in story:
+        row.rewarded = rewarded
+        level = each.update(row) if each.concerns(row) else None
+        waiting = each.waiting()
+        if waiting is not None:
+            assert level is None
+            assert 0 <= waiting.rows <= waiting.rows_min
+            assert waiting.rows < waiting.rows_min or waiting.reason
+            assert waiting.reason.isprintable()
+
+
+@every_check
+def test_a_long_run_arms_every_check(check: type[Check]) -> None:
+    """After 1,000 rows that have every field, none is waiting any more."""
+    each = check()
+    each.configure(RunConfig(learning_rate=1e-4))
+    for n in range(1, 1001):
+        feed(each, Row(n, n, dict.fromkeys(FIELDS, 1.0), 60 * n))
+    assert each.waiting() is None
+
+
+@every_check
 def test_docstring_is_the_form(check: type[Check]) -> None:
     """It has the five headings in their order, text under each, and an example that runs."""
     text = inspect.getdoc(check)
@@ -244,7 +274,6 @@ def test_states_are_small_and_flat() -> None:
         assert len(state) <= 40
         for value in state.values():
             assert value is None or isinstance(value, (int, float, str, list, tuple, dict))
-
 
 
 @settings(deadline=None, max_examples=100)

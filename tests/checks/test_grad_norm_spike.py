@@ -90,7 +90,5 @@ def test_negative_norms_are_no_base() -> None:
 @given(stretches(1.0, 1.3, 0.7, 2.9, 3.3, 8.0, math.inf, 1e-5))
 def test_levels_are_those_of_the_lists(values: list[float]) -> None:
     """On each row the level is what the list of all earlier norms gives."""
-    expected = frozen(
-        values, 0.02, lambda x, usual: above(x, 3 * usual) and above(x, 0.001), 50
-    )
+    expected = frozen(values, 0.02, lambda x, usual: above(x, 3 * usual) and above(x, 0.001), 50)
     assert expected == levels(GradNormSpike(), rows_of("grad_norm", values))

@@ -28,10 +28,3 @@ def test_training_fields_have_sources() -> None:
     """Every field that makes a metric file is in the table, or has its pattern."""
     assert set(ALIASES) | {"eval_loss"} >= aliases.TRAINING_FIELDS
     assert not any(aliases.EVAL_LOSS.fullmatch(source.key) for source in flat("loss"))
-
-
-def test_a_label_means_one_thing() -> None:
-    """No word says both evaluation and metadata or end; data set keys are no sources."""
-    labels = (aliases.EVAL_LABELS, aliases.METADATA_LABELS, aliases.END_LABELS)
-    assert sum(map(len, labels)) == len(frozenset().union(*labels))
-    assert aliases.DATA_KEYS.isdisjoint(s.key for name in ALIASES for s in flat(name))

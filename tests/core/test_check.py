@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tailwatch.core.check import AT_REST, Check, RunConfig, mark
+from tailwatch.core.check import AT_REST, Check, RunConfig, Waiting, mark
 from tailwatch.core.findings import Evidence, FindingState, Hold, Lifecycle, Mark, Severity
 from tailwatch.core.rows import Row
 
@@ -96,6 +96,18 @@ def test_a_configuration_may_be_ignored() -> None:
     check = Counting()
     check.configure(RunConfig(learning_rate=0.1, source="config.yaml"))
     assert Counting().to_state() == check.to_state()
+
+
+def test_a_check_warms_up_by_its_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a threshold `rows_min` it waits for so many rows; without one it waits for nothing."""
+    check = Counting()
+    assert check.waiting() is None
+    monkeypatch.setattr(Counting, "thresholds", {"rows_min": 2})
+    assert check.waiting() == Waiting(0, 2)
+    check.update(Row(1, 1, {}, 0))
+    assert check.waiting() == Waiting(1, 2)
+    check.update(Row(2, 2, {}, 0))
+    assert check.waiting() is None
 
 
 def test_defaults() -> None:

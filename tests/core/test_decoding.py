@@ -183,3 +183,9 @@ def test_many_braces_cost_little() -> None:
     """A line of nothing but braces, or of thousands of objects, is bounded."""
     assert objects(b"{" * 100_000 + b"x")[0] == []
     assert len(objects(b"x" + b'{"a": 1}' * 5000)[0]) <= 1024
+
+
+def test_a_log_with_carriage_returns_alone() -> None:
+    """Rows as Python prints them that only carriage returns part are all read."""
+    found, broken = objects(b"\r".join(b"{'a': %d}" % n for n in range(40)))
+    assert ([one["a"] for one in found], broken) == (list(range(40)), None)

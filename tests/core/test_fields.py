@@ -54,18 +54,20 @@ def naive(record: dict[str, Any]) -> tuple[dict[str, float], set[str]]:
                 keys = [source.key, *(f"{wrapper}.{source.key}" for wrapper in WRAPPERS)]
                 raws = [flat[key] for key in keys if key in flat]
             for raw in raws:
+                value = READINGS[source.reading](raw)
                 if name in values or name in nulls:
-                    break
-                if raw is None:
+                    if "*" in source.key and value is not None and not math.isfinite(value):
+                        values[name] = value
+                elif raw is None:
                     nulls.add(name)
-                elif (value := READINGS[source.reading](raw)) is not None:
+                elif value is not None:
                     values[name] = value
     return values, nulls
 
 
 source_keys = sorted({s.key for name in ALIASES for s in sources(name) if "*" not in s.key})
 keys = st.sampled_from([*source_keys, "train_runtime", "data_time", "data", "info", "note"])
-values = st.none() | st.integers(0, 9) | st.just("2.5") | st.just("3/9")
+values = st.none() | st.integers(0, 9) | st.sampled_from(["2.5", "3/9", math.inf, -math.inf])
 inner_keys = st.sampled_from(["actor/pg_loss", "actor/lr", "learner", "p", "total_loss", "x"])
 nested = st.recursive(
     values, lambda deeper: st.dictionaries(inner_keys, deeper, max_size=3), max_leaves=6
@@ -221,6 +223,15 @@ def test_plans_are_bounded() -> None:
         assert len(fields._plans) <= 256
 
 
+def test_large_plans_are_bounded_by_their_keys() -> None:
+    """Rows of thousands of keys, new ones each time, are not all held on to."""
+    fields = FieldMap()
+    for n in range(20):
+        row = {f"key{n}_{m}": 1 for m in range(3000)}
+        assert fields.read({"data": row, "loss": n}).values == {"loss": n}
+        assert len(fields._plans) <= 6
+
+
 def test_a_row_of_very_many_nested_keys_is_bounded() -> None:
     """A dump of a model below a wrapper costs no more than a bounded look."""
     plan = FieldMap().plan(
@@ -242,6 +253,7 @@ def test_own_mapping_and_silence() -> None:
     found = fields.read({"objective": 2.0, "loss": 5.0, "val_loss": 1.0})
     assert (found.values, found.evals) == ({"loss": 2.0}, {})
     assert FieldMap({}, ["loss"]).read({"loss": 5.0, "train_loss": 4.0}).values == {"loss": 4.0}
+    assert FieldMap({"loss": "val_loss"}).read({"val_loss": 1.0}).evals == {}
     nested = FieldMap({"loss": "a.b"}).read({"a": {"b": 1.5}})
     assert nested.values == {"loss": 1.5}
 
@@ -258,8 +270,11 @@ def test_version_tells_tables_apart() -> None:
     )
 
 
+FIELDS = FieldMap()
+
+
 def settle(own: Sources, record: dict[str, Any]) -> Found:
-    found = FieldMap().read(record)
+    found = FIELDS.read(record)
     own.settle(found)
     return found
 
@@ -280,6 +295,33 @@ def test_a_better_name_takes_over_at_once_a_worse_one_in_the_end() -> None:
     missed = [settle(own, {"train_loss": 3.0}).values for _ in range(WORSE_ROWS_MAX)]
     assert missed == [{}] * WORSE_ROWS_MAX
     assert settle(own, {"train_loss": 3.0}).values == {"loss": 3.0}
+
+
+def test_a_row_that_agrees_is_not_looked_at_again_and_another_is() -> None:
+    """Rows of the same keys, but from another source or with another field: all is as ever."""
+    fields, own = FieldMap(), Sources()
+    kept = []
+    for record in [
+        {"loss": 2.0, "train_loss": 3.0},
+        {"loss": 1.9, "train_loss": 3.0},
+        {"loss": "ce", "train_loss": 3.0},
+        {"loss": 1.8, "train_loss": 3.0},
+        {"loss": "ce", "train_loss": 3.0, "lr": 0.1},
+        {"loss": 1.7, "train_loss": 3.0, "lr": 0.1},
+    ]:
+        found = fields.read(record)
+        own.settle(found)
+        kept.append(found.values.get("loss"))
+    assert kept == [2.0, 1.9, None, 1.8, None, 1.7]
+    assert own.to_state() == {"rank": {"loss": 1, "learning_rate": 2}, "worse_rows": {}}
+
+
+def test_a_field_that_was_null_at_first() -> None:
+    """Its source is known from the first row in which it has a value."""
+    own = Sources()
+    for rate in (None, 0.1):
+        settle(own, {"loss": 2.0, "lr": rate})
+    assert own.rank == {"loss": 1, "learning_rate": 2}
 
 
 def test_equal_names_take_turns() -> None:

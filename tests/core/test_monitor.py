@@ -140,6 +140,19 @@ def test_a_check_that_raises_is_quarantined() -> None:
     assert [f.category for f in monitor.diagnose()] == ["raises", "nan_loss"]
 
 
+def test_a_check_is_not_taken_out_for_want_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory that runs out while a check is at work is no fault of the check."""
+
+    def no_memory(self: NanLoss, row: Row) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(NanLoss, "update", no_memory)
+    monitor = RunMonitor([NanLoss])
+    with pytest.raises(MemoryError):
+        feed(monitor, [row(1, loss=NAN)])
+    assert (monitor.take_errors(), monitor.watched[0].quarantined) == ([], False)
+
+
 def test_a_quarantined_check_is_not_asked() -> None:
     """Of a check that raised, the diagnosis is what it last told, without asking it again."""
     monitor = RunMonitor([RaisesOften])

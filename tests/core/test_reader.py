@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from tailwatch.checks import CHECKS
 from tailwatch.core.check import RunConfig
 from tailwatch.core.findings import Transition
+from tailwatch.core.lines import Line
 from tailwatch.core.reader import SKIP_BYTES, RunReader
+from tailwatch.core.rows import Row
 
 HEALTHY = b"".join(b'{"step": %d, "loss": 2.%03d}\n' % (n, 999 - n) for n in range(1, 15))
 STORY = (
@@ -140,6 +142,9 @@ def test_chunks_and_restarts_are_invisible(
     [
         (b'{"step": 1, "loss": 2}', 1, 22),
         (b'{"step": 1, "loss": 2}\r', 1, 23),
+        (b'INFO {"step": 1, "loss": 2}', 1, 27),
+        (b"{'step': 1, 'loss': nan}", 1, 24),
+        (b'{"step": 1}{"step": 2, "lo', 0, 0),
         (b'{"step": 1, "loss": 2', 0, 0),
         (b"12", 0, 0),
         (b" ", 0, 0),
@@ -307,3 +312,50 @@ def test_a_configuration_in_the_log_itself() -> None:
     assert (again.monitor.config.learning_rate, again.monitor.config.planned_steps) == (1e-4, 50)
     beside = RunReader(CHECKS, RunConfig(learning_rate=1e-4))
     assert beside.feed(row) == []
+
+
+class Listening:
+    """An observer that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+
+    def line(self, line: Line) -> None:
+        self.told.append(("line", line.offset))
+
+    def bad_line(self, reason: str) -> None:
+        self.told.append(("bad", reason))
+
+    def row(self, record: dict[str, Any], row: Row) -> None:
+        self.told.append(("row", row.number, record))
+
+
+@given(chunk=st.integers(1, 300))
+def test_an_observer_sees_all_and_changes_nothing(chunk: int) -> None:
+    """Each line, bad line and row is told in order, and the reader says what it says without."""
+    listening = Listening()
+    observed, plain = RunReader(CHECKS, observer=listening), RunReader(CHECKS)
+    told, untold = Told(), Told()
+    for each, what in ((observed, told), (plain, untold)):
+        for at in range(0, len(STORY), chunk):
+            what.add(each, each.feed(STORY[at : at + chunk]))
+        what.add(each, each.rest())
+    kinds = Counter(one[0] for one in listening.told)
+
+    assert told.of(observed) == untold.of(plain)
+    assert kinds == {
+        "line": STORY.count(b"\n") + 1,
+        "bad": observed.bad_lines.total(),
+        "row": observed.rows,
+    }
+    assert [one[1] for one in listening.told if one[0] == "row"] == [*range(1, observed.rows + 1)]
+    assert listening.told[:3] == [("line", 0), ("line", 1), ("row", 1, {"step": 1, "loss": 2.998})]
+
+
+def test_the_torn_line_can_be_looked_at() -> None:
+    """What waits for its newline is there, until it has come."""
+    reader = RunReader(CHECKS)
+    reader.feed(b'{"loss": 1}\n{"lo')
+    assert reader.torn == b'{"lo'
+    reader.feed(b'ss": 2}\n')
+    assert reader.torn == b""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailwatch.core.readings import READINGS
+from tailwatch.core.readings import AS_IS, READINGS
 
 SPELT: list[tuple[str, Any, float | None]] = [
     ("numerator", "10/438", 10.0),
@@ -73,3 +73,10 @@ def test_nan_goes_through() -> None:
         got = READINGS[reading]("nan")
         assert got is not None
         assert math.isnan(got)
+
+
+def test_as_is() -> None:
+    """Exactly those that say so leave every float as it is."""
+    floats = [0.25, -3.0, 2e9, math.inf]
+    kept = {name for name, read in READINGS.items() if [read(f) for f in floats] == floats}
+    assert kept == AS_IS

@@ -203,6 +203,16 @@ def test_any_time_can_be_told(text: str) -> None:
         ({"step": 9, "train_loss": 0.5, "train_runtime": 3.0}, "end", {}),
         ({"step": 9, "total_flos": 1e18, "train_loss": 0.5}, "end", {}),
         ({"event": "finish", "steps": 9}, "end", {}),
+        ({"event": "summary", "loss": 0.5, "val_loss": 0.5}, "end", {}),
+        ({"event": "summary", "epoch": 2, "loss": 0.5}, "train", {"epoch": 2, "loss": 0.5}),
+        ({"step": 1, "eval_accuracy": 0.5, "tps": 9.0}, "eval", {}),
+        ({"eval_steps": 100, "val_size": 0.1}, "other", {}),
+        ({"eval_steps": 100, "lr": 0.1}, "metadata", {}),
+        ({"step": 1, "mAP": 0.5, "time": 9.0, "data_time": 1.0}, "eval", {}),
+        ({"step": 1, "loss": 2.5, "text": "a sample"}, "train", {"loss": 2.5}),
+        ({"_step": 1, "loss": 2.5, "completions": {"_type": "table"}}, "train", {"loss": 2.5}),
+        ({"_step": 1, "reward": 1.5, "completions": {"_type": "table"}}, "train", {"reward": 1.5}),
+        ({"step": 12, "global_step": 112, "loss": 2.5}, "train", {"loss": 2.5}),
         ({"event": "config", "lr": 1e-6, "max_grad_norm": 1.0}, "metadata", {}),
         ({"type": "config", "model": "a"}, "metadata", {}),
         ({"lr": 0.1, "batch_size": 32}, "metadata", {}),
@@ -222,6 +232,15 @@ def test_what_a_row_is_about(record: dict[str, Any], kind: str, values: dict[str
     assert (RowKind(kind), values) == (got.kind, got.values)
     trains = kind in ("train", "eval") and ("loss" in record or bool(values))
     assert trains == got.has_training_field
+    assert kind in ("train", "eval") or not got.evals
+
+
+def test_an_evaluation_teaches_no_source() -> None:
+    """The name under which an evaluation has its loss does not decide where training has it."""
+    own = Sources()
+    records = [{"mode": "val", "loss": 3.0}, {"mode": "train", "train_loss": 2.0}]
+    rows = [make_row(record, FieldMap(), own, 1, 0) for record in records * 2]
+    assert [r.values for r in rows] == [{"eval_loss": 3.0}, {"loss": 2.0}] * 2
 
 
 def test_metadata_teaches_no_source() -> None:

@@ -57,7 +57,9 @@ def test_an_evaluation_that_comes_late_keeps_its_step() -> None:
     [
         ([0, 1, 2], [(0, True), (1, True), (2, True)]),
         ([0.01, 0.02, 1.0], [(1, False), (2, False), (3, False)]),
-        ([1.0, 1.5, 2.0], [(1, True), (1, False), (1, False)]),
+        ([1.0, 1.5, 2.0], [(1, True), (2, False), (3, False)]),
+        # The first rows of a long epoch are rounded to a whole number.
+        ([0.0, 0.0, 0.01, 0.01, 0.02], [(0, True), (0, True), (3, False), (4, False), (5, False)]),
     ],
 )
 def test_epochs_are_steps_only_if_whole(
@@ -65,6 +67,62 @@ def test_epochs_are_steps_only_if_whole(
 ) -> None:
     """A row an epoch is counted in epochs; a rounded part of an epoch is no step."""
     assert expected == place([{"epoch": epoch, "loss": 1.0} for epoch in epochs])
+
+
+def test_a_step_within_the_epoch_is_told_at_the_first_new_one() -> None:
+    """Falling as the epoch rises, it began anew; having gone on over one, it never does."""
+    anew = [{"epoch": e, "step": s, "loss": 1.0} for e in (0, 1, 2) for s in (10, 20, 30)]
+    assert [step for step, _ in place(anew)] == [10, 20, 30, 40, 50, 60, 70, 80, 90]
+    on = [{"epoch": e, "step": 10 * e, "loss": 1.0} for e in (1, 2, 3)]
+    resumed = place([*on, {"epoch": 4, "step": 10, "loss": 1.0}])
+    assert resumed[-1] == (10, True)
+    evaluated = place([*anew, {"epoch": 2, "step": 60, "eval_loss": 1.0}])
+    assert evaluated[-1] == (90, False)
+
+
+def test_iterations_that_go_on_over_epochs() -> None:
+    """A runner that counts iterations has an epoch beside them, too."""
+    rows = [
+        {"epoch": e, "iter": i, "loss": 1.0} for e, i in ((1, 50), (1, 100), (2, 150), (3, 200))
+    ]
+    assert [step for step, _ in place(rows)] == [50, 100, 150, 200]
+
+
+def test_a_better_count_takes_over() -> None:
+    """A step wins over an iteration within the epoch, and that over the epoch."""
+    rows = [
+        {"epoch": 1, "loss": 1.0},
+        {"epoch": 1, "iter": 50, "loss": 1.0},
+        {"epoch": 2, "iter": 50, "loss": 1.0},
+        {"epoch": 3, "loss": 1.0},
+        {"epoch": 3, "step": 500, "loss": 1.0},
+        {"epoch": 4, "step": 600, "loss": 1.0},
+        {"epoch": 5, "iter": 50, "loss": 1.0},
+    ]
+    steps = [
+        (1, True),
+        (50, True),
+        (100, True),
+        (100, False),
+        (500, True),
+        (600, True),
+        (600, False),
+    ]
+    assert place(rows) == steps
+
+
+def test_after_a_restart_of_its_source_no_row_has_an_old_step() -> None:
+    """The first row of a new file is not placed at the end of the old one."""
+    axis, fields, own = StepAxis(), FieldMap(), Sources()
+    axis.place(make_row({"loss": 1.0, "step": 500}, fields, own, 1, 0))
+    axis.source_restarted()
+    row = axis.place(make_row({"eval_accuracy": 0.5, "step": 0}, fields, own, 2, 0))
+    assert (row.step, row.has_step) == (0, True)
+
+
+def test_evaluations_alone_are_counted_in_epochs() -> None:
+    """A log without training has its epochs as steps."""
+    assert place([{"epoch": n, "val_loss": 1.0} for n in (3, 4)]) == [(3, True), (4, True)]
 
 
 def test_rows_without_any_step() -> None:

@@ -38,8 +38,9 @@ from tailwatch.core.notices import Notice
 from tailwatch.core.outbox import Outcome
 from tailwatch.core.rows import Row
 from tailwatch.dispatch import Dispatch
-from tailwatch.engine import Engine, Options, World
+from tailwatch.engine import Engine, Options
 from tailwatch.messages import ReceiverPolicy, Settled
+from tailwatch.ports import World
 from tailwatch.shell import follower, scanner, store
 from tailwatch.shell.inbox import ThreadInbox
 

@@ -19,10 +19,12 @@ from tailwatch.config_file import FileSettings
 from tailwatch.core.check import Check
 from tailwatch.core.findings import Evidence, Hold, Severity
 from tailwatch.core.globs import PathFilter
+from tailwatch.core.reader import RunReader
 from tailwatch.core.rows import Row
 from tailwatch.dispatch import Dispatch
-from tailwatch.engine import Engine, Options, World
+from tailwatch.engine import Engine, Options
 from tailwatch.messages import Incoming
+from tailwatch.ports import World
 from tailwatch.shell.follower import LocalFollower
 from tailwatch.shell.inbox import ThreadInbox
 from tailwatch.shell.saves import SavesFollower, SavesScanner
@@ -185,21 +187,39 @@ class Machine:
 
     # What was evaluated.
 
-    def evaluated(self) -> Counter[float]:
+    def readers(self) -> list[RunReader]:
+        """Of all runs: of those that are followed, and of those that have ended."""
         assert self.engine is not None
+        followed = {tracked.path: tracked.reader for tracked in self.engine._files.all()}
+        over = [
+            RunReader.from_state((*CHECKS, Ledger), None, record.state["reader"])
+            for record in self.store.load().ended
+            if record.path not in followed
+        ]
+        return [reader for reader in (*followed.values(), *over) if reader.is_metric]
+
+    def evaluated(self) -> Counter[float]:
         found: Counter[float] = Counter()
-        for tracked in self.engine._files.all():
-            for watched in tracked.reader.monitor.watched:
+        for reader in self.readers():
+            for watched in reader.monitor.watched:
                 if isinstance(watched.check, Ledger):
                     found.update(watched.check.ids)
         return found
 
+    def reads(self, path: Path) -> bool:
+        """Whether the run that has this path is in the file that is there now."""
+        assert self.engine is not None
+        file = path.stat()
+        return any(
+            (tracked.path, tracked.cursor.identity[:2]) == (str(path), (file.st_dev, file.st_ino))
+            for tracked in self.engine._files.all()
+        )
+
     def check(self) -> None:
         """Each row that was written was evaluated, once."""
         self.settle()
-        assert self.engine is not None
-        readers = [tracked.reader for tracked in self.engine._files.all()]
-        rows = sum(reader.rows for reader in readers if reader.is_metric)
+        readers = self.readers()
+        rows = sum(reader.rows for reader in readers)
         assert rows == self.written.total()
         # Late rows of a rotated file can make the steps fall, and so begin a segment: the
         # checks then start afresh, this one too. The count above does not.

@@ -18,6 +18,7 @@ from .harness import Machine
 STEPS = int(os.environ.get("TAILWATCH_TEST_STEPS", "25"))
 EXAMPLES = int(os.environ.get("TAILWATCH_TEST_EXAMPLES", "30"))
 FILES = ("a/m.jsonl", "b/m.jsonl", "b/deep/er/log.jsonl")
+LINKS = ("links/{n}.jsonl", "{name}.{n}", "links/{n}.txt", "../link{n}.jsonl")
 which = st.sampled_from(FILES)
 
 
@@ -31,6 +32,8 @@ class Trainers(RuleBasedStateMachine):
         self.machine = Machine(self.mode, seed)
         self.open: dict[str, BinaryIO] = {}
         self.torn: dict[str, bytes] = {}
+        self.links: list[Path] = []
+        self.rotated: dict[str, Path] = {}
         self.rotations = 0
 
     def teardown(self) -> None:
@@ -88,8 +91,17 @@ class Trainers(RuleBasedStateMachine):
             self.machine.settle(1)
 
     def finish(self, name: str) -> None:
-        if rest := self.torn.pop(name, b""):
-            self.writer(name).write(rest)
+        """The torn row in the file that is written to next: two names may be one file."""
+        for each in list(self.torn):
+            file = os.fstat(self.open[each].fileno())
+            if each == name or self.is_at(name, file):
+                self.open[each].write(self.torn.pop(each))
+
+    def is_at(self, name: str, file: os.stat_result) -> bool:
+        """Whether that is the file to which the trainer writes next."""
+        if name in self.open:
+            return os.path.samestat(file, os.fstat(self.open[name].fileno()))
+        return self.path(name).exists() and os.path.samestat(file, self.path(name).stat())
 
     @rule(name=which, line=st.sampled_from([b"garbage", b"", b"[1]", b'{"torn', b"\xff\xfe"]))
     def bad_line(self, name: str, line: bytes) -> None:
@@ -111,15 +123,36 @@ class Trainers(RuleBasedStateMachine):
     def sweep(self) -> None:
         self.machine.settle(1)
 
-    @rule(name=which, reopen=st.booleans())
-    def rotate_by_rename(self, name: str, reopen: bool) -> None:
+    @rule()
+    def minutes_later(self) -> None:
+        """So much later that a run has ended whose file is gone."""
+        for name in list(self.torn):
+            self.finish(name)
+        self.machine.settle(8)
+
+    @rule(
+        name=which, reopen=st.booleans(), suffix=st.sampled_from([".jsonl.{}", ".{}", "-{}.jsonl"])
+    )
+    def rotate_by_rename(self, name: str, reopen: bool, suffix: str) -> None:
         """The file is renamed; the trainer writes on into it, or opens a new one."""
         if self.path(name).exists():
             self.seen(name)
             self.rotations += 1
-            self.path(name).rename(self.path(name).with_suffix(f".jsonl.{self.rotations}"))
+            rotated = self.path(name.removesuffix(".jsonl") + suffix.format(self.rotations))
+            self.path(name).rename(rotated)
+            self.rotated[name] = rotated
             if reopen:
                 self.reopen(name)
+
+    @rule(name=which)
+    def undo_rotation(self, name: str) -> None:
+        """What was rotated last gets its name back; what was read in its place may go."""
+        rotated = self.rotated.pop(name, None)
+        if rotated is not None and rotated.exists():
+            self.seen(name)
+            self.reopen(name)
+            self.machine.settle(1)
+            rotated.rename(self.path(name))
 
     @rule(name=which)
     def create_empty(self, name: str) -> None:
@@ -153,7 +186,16 @@ class Trainers(RuleBasedStateMachine):
     def replace_whole(self, name: str) -> None:
         """All rows and one more in a new file, renamed over the old one."""
         if self.path(name).exists() and (name not in self.open or self.same(name)):
+            self.finish(name)
             self.reopen(name)
+            # A copy is taken for the file that it replaces if that was read, and at the path
+            # that its run has. Elsewhere, or while a link keeps a file that nobody has read,
+            # it is what a second trainer would leave that begins like the first: another
+            # inode, another path, the same first rows.
+            if self.path(name).stat().st_nlink > 1 or not self.machine.reads(self.path(name)):
+                self.machine.settle(1)
+            if not self.machine.reads(self.path(name)):
+                return
             new = self.path(name).with_suffix(".tmp")
             new.write_bytes(self.path(name).read_bytes() + self.machine.row() + b"\n")
             new.rename(self.path(name))
@@ -176,6 +218,49 @@ class Trainers(RuleBasedStateMachine):
             self.path(name).unlink()
             for _ in range(refill):
                 self.append(name, 2)
+
+    @rule(name=which, where=st.sampled_from(LINKS))
+    def link(self, name: str, where: str) -> None:
+        """A second name of the file: one that matches, one that does not, one elsewhere."""
+        if self.path(name).exists():
+            self.rotations += 1
+            link = self.path(where.format(name=name, n=self.rotations))
+            link.parent.mkdir(exist_ok=True)
+            os.link(self.path(name), link)
+            self.links.append(link)
+
+    @rule(index=st.integers(0, 9), to=st.sampled_from(["away", "links/again{n}.jsonl", *FILES]))
+    def change_link(self, index: int, to: str) -> None:
+        """A second name is changed, goes away, or is put in the place of a file that was read."""
+        if not self.links:
+            return
+        link = self.links.pop(index % len(self.links))
+        if to == "away":
+            self.unlink(link)
+        elif link.exists():  # Its directory may have been moved.
+            self.rotations += 1
+            new = self.path(to.format(n=self.rotations))
+            if to in FILES:
+                self.reopen(to)
+                self.machine.settle(1)
+            else:
+                self.links.append(new)
+            new.parent.mkdir(parents=True, exist_ok=True)
+            link.rename(new)
+
+    def unlink(self, link: Path) -> None:
+        """
+        A writer that goes on in a file is found by a name of it that matches, or beside its old one.
+
+        Once the last such name is gone the file is on disk where we do not look.
+        """
+        if not link.exists():
+            return  # Its directory may have been moved.
+        for name in list(self.open):
+            if self.is_at(name, link.stat()) and not self.same(name):
+                self.reopen(name)
+                self.machine.settle(1)
+        link.unlink()
 
     @rule(count=st.integers(1, 3))
     def move_in(self, count: int) -> None:

@@ -571,6 +571,16 @@ def _breaks(*_: object) -> Any:
     raise RuntimeError(f"a bug that quotes {MARKER}")
 
 
+def _no_memory(*_: object) -> Any:
+    raise MemoryError
+
+
+def test_no_memory_for_rendering_is_retried(courier: Callable[..., HttpCourier]) -> None:
+    """A notice is not given up because memory ran out for a moment."""
+    outcome, _ = attempt(courier(_refused(), render=_no_memory))
+    assert Outcome("retried", "out of memory") == outcome
+
+
 def test_bug_in_rendering_is_undeliverable(courier: Callable[..., HttpCourier]) -> None:
     """A notice that cannot be put into words does not hold up those behind it."""
     outcome, _ = attempt(courier(_refused(), render=_breaks))

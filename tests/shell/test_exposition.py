@@ -55,6 +55,8 @@ PROMISED: dict[str, tuple[str, set[str]]] = {
     "tailwatch_outbox_pending": ("gauge", set()),
     "tailwatch_outbox_oldest_age_seconds": ("gauge", set()),
     "tailwatch_deliveries_total": ("counter", {"receiver", "outcome"}),
+    "tailwatch_ended_runs_dropped_total": ("counter", {"what"}),
+    "tailwatch_http_connections_dropped_total": ("counter", set()),
     "tailwatch_series_dropped_total": ("counter", set()),
     "tailwatch_config_reload_success": ("gauge", set()),
     "tailwatch_build_info": ("gauge", {"version", "python"}),
@@ -192,6 +194,7 @@ def test_closed_label_sets_are_whole_from_the_first_scrape() -> None:
         "tailwatch_state_errors_total",
         "tailwatch_outbox_pending",
         "tailwatch_outbox_oldest_age_seconds",
+        "tailwatch_http_connections_dropped_total",
         "tailwatch_series_dropped_total",
         "tailwatch_sweep_duration_seconds_count",
         "tailwatch_commit_duration_seconds_sum",
@@ -343,6 +346,18 @@ def test_what_the_cap_drops_is_counted_once() -> None:
         for _ in range(3)
     ]
     assert [3.0 * len(CATEGORIES)] * 3 == counts
+
+
+def test_of_what_was_dropped_only_runs_that_are_known_are_remembered() -> None:
+    """A run that is gone and comes again is dropped again; its name is not kept for ever."""
+    board = Board()
+    registry = registry_of(board, runs_max=1)
+    counts = []
+    for runs in (("a", "b"), ("a",), ("a", "b")):
+        board.publish(snapshot(*map(run_view, runs)))
+        text = generate_latest(registry).decode()
+        counts.append(samples(text, "tailwatch_series_dropped_total")[()])
+    assert [each * 3.0 * len(CATEGORIES) for each in (1, 1, 2)] == counts
 
 
 def test_nothing_before_the_state_is_restored() -> None:

@@ -104,6 +104,17 @@ def test_torn_line_that_was_rewritten_is_read_again(path: Path) -> None:
     assert Resume(cursor.offset, rewind=True) == decision(path, cursor)
 
 
+def test_torn_line_with_another_beginning_is_read_again(path: Path) -> None:
+    """Of a torn line that was written anew the end may look the same, as in a hole it does."""
+    whole = path.read_bytes()[:-TORN]
+    path.write_bytes(whole + b'{"loss": 1' + bytes(100))
+    cursor = read_all(path)
+    with path.open("r+b") as file:
+        file.seek(len(whole))
+        file.write(b'{"loss": 2')
+    assert Resume(cursor.offset, rewind=True) == decision(path, cursor)
+
+
 # Another content.
 
 
@@ -370,6 +381,20 @@ def test_any_bytes_are_a_configuration_or_none(text: bytes) -> None:
             path = Path(directory, name)
             path.write_bytes(text)
             assert isinstance(read_run_config(str(path)), RunConfig | None)
+
+
+def test_no_memory_for_a_configuration_is_not_no_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the checks say must not depend on how much memory there was."""
+
+    def no_memory(text: str) -> None:
+        raise MemoryError
+
+    (tmp_path / "config.json").write_text('{"lr": 1}')
+    monkeypatch.setattr(json, "loads", no_memory)
+    with pytest.raises(MemoryError):
+        read_run_config(str(tmp_path / "config.json"))
 
 
 def test_huge_configuration_is_not_read(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import re
 import signal
 import sqlite3
 import stat
@@ -23,6 +24,7 @@ from tailwatch.errors import StateUnusable, StateWriteError
 from tailwatch.messages import Commit, FindingRecord, RunRecord
 from tailwatch.shell import store as store_module
 from tailwatch.shell.store import APPLICATION_ID, MIGRATIONS, SqliteStore
+from tests.deploy.tools import debian_tool
 from tests.shell.helpers import (
     MemoryLog,
     as_nobody,
@@ -129,6 +131,16 @@ def test_run_keeps_its_name_and_takes_the_new_state(tmp_path: Path) -> None:
         store.commit(commit_of(run(rows=1)))
         store.commit(commit_of(run(name="other", rows=2)))
         assert [(r.name, r.state) for r in store.load().runs] == [("a", {"rows": 2})]
+
+
+def test_run_that_ended_and_is_there_again_is_followed(tmp_path: Path) -> None:
+    """A run may end and come back before either could be kept: what it is now counts."""
+    ended = {run().path: run(tallies={}, reader=1, n=1)}
+    with opened(tmp_path) as store:
+        store.commit(commit_of(run(tallies={}, reader=1, n=2), ended=ended))
+        restored = store.load()
+    assert [record.state["n"] for record in restored.runs] == [2]
+    assert restored.ended == []
 
 
 def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
@@ -608,3 +620,35 @@ def test_kill_at_any_instant_leaves_whole_commits(tmp_path: Path) -> None:
         assert [f"tw_{k}" for k in range(1, n + 1)] == [row.notice.key for row in restored.outbox]
         assert log.events() == []
         newest = n
+
+
+_CHECKPOINTS = _COMMITS.replace("while True:", "while n < 400:") + "store.close()"
+
+
+def test_log_reaches_the_disk_before_the_database(tmp_path: Path) -> None:
+    """What is moved from the log into the database is on the disk before that, and after it."""
+    strace, trace = debian_tool("strace", "strace"), tmp_path / "trace"
+    calls = "trace=pwrite64,fsync,fdatasync"
+    traced = [strace, "-f", "-y", "-e", calls, "-o", str(trace), sys.executable, "-c"]
+    subprocess.run(
+        [*traced, _CHECKPOINTS, str(tmp_path / "state")],
+        env=child_environment(), stdout=subprocess.DEVNULL, timeout=120, check=True,
+    )  # fmt: skip
+    dirty, moved, wrong = {"db": 0, "db-wal": 0}, 0, []
+    for line in trace.read_text().splitlines():
+        found = re.search(r"(\w+)\(\d+<[^>]*tailwatch\.(db|db-wal)>(?:, .*, (\d+)\))?", line)
+        if found is None:
+            continue
+        call, file, offset = found.groups()
+        if call != "pwrite64":
+            dirty[file] = 0
+            continue
+        # The log is written from its beginning again only when the database is safe.
+        other = "db-wal" if file == "db" else "db" if offset == "0" else None
+        if other and dirty[other]:
+            wrong.append(line)
+        dirty[file] += 1
+        moved += file == "db"
+
+    assert moved > 100
+    assert wrong == []

@@ -6,18 +6,28 @@ import http.client
 import re
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prometheus_client.core import Metric
 
 from tailwatch.board import Board
 from tailwatch.errors import ConfigError
-from tailwatch.shell.exposition import Exposed, make_registry
-from tailwatch.shell.web import BEAT_AGE_MAX_S, Site, WebServer, split_address
-from tests.shell.helpers import run_view, snapshot, standing, wait_until
+from tailwatch.shell import web
+from tailwatch.shell.exposition import Exposed, SnapshotCollector, make_registry
+from tailwatch.shell.web import (
+    BEAT_AGE_MAX_S,
+    CONNECTIONS_MAX,
+    Answer,
+    Site,
+    WebServer,
+    split_address,
+)
+from tests.shell.helpers import PATIENCE_S, run_view, snapshot, standing, wait_until
 
 
 class Served(NamedTuple):
@@ -290,6 +300,140 @@ def test_silent_clients_block_nobody(served: Served) -> None:
     finally:
         for each in mute:
             each.close()
+
+
+def connect(served: Served, request: bytes = b"") -> socket.socket:
+    client = socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE_S)
+    client.sendall(request)
+    return client
+
+
+def test_idle_connections_take_no_threads(served: Served) -> None:
+    """With 500 clients that say nothing there are 16 threads more, and others are answered."""
+    served.board.beat(100.0)
+    before, dropped = threading.active_count(), served.board.connections_dropped
+    idle = [connect(served) for _ in range(500)]
+    try:
+        for _ in range(5):
+            assert served.ask("/-/healthy")[0] == 200
+            assert threading.active_count() <= before + CONNECTIONS_MAX
+        assert served.board.connections_dropped - dropped >= 500 - CONNECTIONS_MAX
+    finally:
+        for each in idle:
+            each.close()
+    wait_until(_at_most(before), "the threads to end")
+
+
+def test_a_slow_client_has_its_time_and_no_more(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that sends a byte now and then is cut off, though it is never silent for long."""
+    monkeypatch.setattr(web, "REQUEST_TIMEOUT_S", 0.5)
+    before, dropped = threading.active_count(), served.board.connections_dropped
+    with connect(served, b"GET / HTTP/1.1\r\nX-Slow: ") as slow:
+        slow.settimeout(0.05)
+
+        def cut_off() -> bool:
+            try:
+                slow.sendall(b"x")
+                return slow.recv(1) == b""
+            except TimeoutError:
+                return False
+            except OSError:
+                return True
+
+        wait_until(cut_off, "the end of the connection")
+    wait_until(_at_most(before), "the thread to end")
+    assert served.board.connections_dropped == dropped + 1
+
+
+def test_a_client_that_does_not_take_its_answer_is_cut_off(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that nobody fetches, and that no buffer of the system holds, is not kept for ever."""
+    monkeypatch.setattr(web, "REQUEST_TIMEOUT_S", 0.5)
+    page = Answer(200, "text/plain", bytes(64 << 20))
+    monkeypatch.setattr(served.server._server.site, "answer", lambda path, accept: page)
+    before, dropped = threading.active_count(), served.board.connections_dropped
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", served.port))
+        client.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+        wait_until(lambda: served.board.connections_dropped > dropped, "the connection to be cut")
+        wait_until(_at_most(before), "the thread to end")
+
+
+def test_who_is_being_answered_is_not_cut_off(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With all threads at work one more is refused; those who were first get their answers."""
+    monkeypatch.setattr(web, "SLOT_WAIT_S", 0.05)
+    release, working = threading.Event(), threading.Semaphore(0)
+
+    def answer(path: str, accept: str) -> Answer:
+        working.release()
+        release.wait(PATIENCE_S)
+        return Answer(200, "text/plain", b"worth the wait")
+
+    monkeypatch.setattr(served.server._server.site, "answer", answer)
+    clients = [connect(served, b"GET / HTTP/1.0\r\n\r\n") for _ in range(CONNECTIONS_MAX)]
+    try:
+        for _ in clients:
+            assert working.acquire(timeout=PATIENCE_S)
+        dropped = served.board.connections_dropped
+        with connect(served) as late:
+            assert late.recv(1) == b""
+        assert served.board.connections_dropped == dropped + 1
+        release.set()
+        for each in clients:
+            said = b""
+            while more := each.recv(65536):
+                said += more
+            assert said.endswith(b"worth the wait")
+    finally:
+        release.set()
+        for each in clients:
+            each.close()
+
+
+def test_a_thread_that_cannot_start_costs_one_answer(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While no thread can be started nobody is answered; afterwards all are."""
+
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    served.board.beat(100.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        for _ in range(2 * CONNECTIONS_MAX):
+            with connect(served) as client:
+                assert client.recv(1) == b""
+    assert served.ask("/-/healthy")[0] == 200
+
+
+def test_one_page_of_metrics_is_made_at_a_time(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many scrape at a time, the memory is that of one page."""
+    served.board.publish(snapshot())
+    at_work, most = [0], [0]
+    collect = SnapshotCollector.collect
+
+    def counted(self: SnapshotCollector) -> Iterator[Metric]:
+        at_work[0] += 1
+        most[0] = max(most[0], at_work[0])
+        yield from collect(self)
+        time.sleep(0.01)  # Long enough for all the others to come.
+        at_work[0] -= 1
+
+    monkeypatch.setattr(SnapshotCollector, "collect", counted)
+    clients = [connect(served, b"GET /metrics HTTP/1.0\r\n\r\n") for _ in range(8)]
+    for each in clients:
+        assert each.recv(15) == b"HTTP/1.0 200 OK"
+        each.close()
+    assert most == [1]
 
 
 def test_client_that_leaves_in_the_middle_is_no_news(

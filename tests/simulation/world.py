@@ -17,11 +17,11 @@ import msgspec
 
 from tailwatch.checks import CHECKS
 from tailwatch.core.check import RunConfig
-from tailwatch.core.cursor import MARKER_BYTES, Cursor, FileSeen, FileStat
+from tailwatch.core.cursor import MARKER_BYTES, Cursor, FileSeen, FileStat, Identity
 from tailwatch.core.notices import Notice
 from tailwatch.core.outbox import Outcome
 from tailwatch.dispatch import Dispatch
-from tailwatch.engine import Engine, Options, World
+from tailwatch.engine import Engine, Options
 from tailwatch.errors import StateWriteError
 from tailwatch.messages import (
     Commit,
@@ -36,6 +36,7 @@ from tailwatch.messages import (
     Stop,
     Unreadable,
 )
+from tailwatch.ports import World
 
 ROOT = "/runs"
 
@@ -167,11 +168,23 @@ class _Follower:
             return Unreadable("not there", gone=True)
         return _Open(self.world, self.world.files[path], cursor)
 
-    def remainder(self, path: str, cursor: Cursor, alias: str | None) -> None:
+    def remainder(
+        self,
+        path: str,
+        cursor: Cursor,
+        alias: str | None,
+        others: Sequence[Cursor],
+        foreign: Callable[[Identity], bool],
+    ) -> None:
         return None
 
     def is_same(self, path: str, cursor: Cursor) -> bool:
         return False
+
+    def pass_known(
+        self, path: str, cursor: Cursor, others: Sequence[Cursor], beside: str
+    ) -> Cursor:
+        return cursor
 
     def inode(self, path: str) -> tuple[int, int] | None:
         file = self.world.files.get(path)
@@ -213,23 +226,28 @@ class _Store:
             for (receiver, _), (notice, digest, state) in world.outbox.items()
             if state == "pending"
         ]
-        return Restored(not world.meta, runs, outbox, copy.deepcopy(world.meta))
+        ended = [RunRecord(*msgspec.msgpack.decode(raw)) for raw in world.ended.values()]
+        return Restored(not world.meta, runs, outbox, copy.deepcopy(world.meta), ended)
 
     def recall(self, path: str) -> RunRecord | None:
         raw = self.world.ended.get(path)
         return RunRecord(*msgspec.msgpack.decode(raw)) if raw else None
 
-    def commit(self, commit: Commit) -> None:
+    def named(self, name: str) -> bool:
+        records = (*self.world.stored.values(), *self.world.ended.values())
+        return any(msgspec.msgpack.decode(raw)[1] == name for raw in records)
+
+    def commit(self, commit: Commit) -> int:
         world = self.world
         world.point()  # Before: nothing of it is kept.
         if world.disk_full:
             raise StateWriteError("disk full")
+        for r in commit.ended.values():
+            world.ended[r.path] = msgspec.msgpack.encode([r.path, r.name, r.root, r.state])
+            world.stored.pop(r.path, None)
         for path, r in commit.runs.items():
             world.stored[path] = msgspec.msgpack.encode([r.path, r.name, r.root, r.state])
             world.ended.pop(path, None)
-        for r in commit.ended:
-            world.ended[r.path] = msgspec.msgpack.encode([r.path, r.name, r.root, r.state])
-            world.stored.pop(r.path, None)
         world.meta.update(copy.deepcopy(commit.meta))
         world.findings += commit.findings
         for receiver, notice in commit.notices:
@@ -243,6 +261,7 @@ class _Store:
                 notice, digest, _ = world.outbox[receiver, key]
                 world.outbox[receiver, key] = (notice, digest, outcome)
         world.point()  # After: all of it is.
+        return 0
 
 
 class _Publisher:
