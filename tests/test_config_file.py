@@ -68,7 +68,13 @@ def test_variable_that_is_no_key_is_refused(key: str) -> None:
 
 def test_every_plain_key_can_be_a_variable() -> None:
     """Whatever can stand in the file and is one value or a list of texts can be a variable."""
-    plain = set(FileSettings.__struct_fields__) - {"web", "log", "fields", "receivers"}
+    plain = set(FileSettings.__struct_fields__) - {
+        "web",
+        "log",
+        "thresholds",
+        "fields",
+        "receivers",
+    }
     for key in (*plain, "web.listen", "web.external_url", "log.level", "log.format"):
         assert convert(put({}, key, from_text(key, "1", "TAILWATCH_X")), "here")
 

@@ -57,10 +57,11 @@ def test_the_metrics_table_is_what_is_exported() -> None:
 
 def test_the_settings_table_is_the_schema() -> None:
     """Every key has its row, and every row is a key."""
-    tables = ("web", "log", "fields", "receivers")
+    tables = ("web", "log", "thresholds", "fields", "receivers")
     keys = [key for key in FileSettings.__struct_fields__ if key not in tables]
     keys += [f"web.{key}" for key in WebSettings.__struct_fields__]
     keys += [f"log.{key}" for key in LogSettings.__struct_fields__]
+    keys += ["thresholds.CATEGORY"]
     keys += [f"fields[].{key}" for key in FieldSettings.__struct_fields__]
     keys += [f"receivers[].{key}" for key in ReceiverSettings.__struct_fields__]
 

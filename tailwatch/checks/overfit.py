@@ -104,12 +104,10 @@ class Overfit(Check):
         trouble = state[4] or self._gap(name, value, row)
         if since >= limits["evaluations"] and above and falls:
             trouble = 1
-            self.said_of, self.said = (
-                name,
-                (
-                    f"{name} {shown(value)} at step {shown(row.step)} is above its best, "
-                    f"{shown(best)} at step {shown(best_step)}, for {since:g} evaluations"
-                ),
+            self.said_of = name
+            self.said = (
+                f"{name} {shown(value)} at step {shown(row.step)} is above its best, "
+                f"{shown(best)} at step {shown(best_step)}, for {since:g} evaluations"
             )
         self.sets[name] = [best, best_step, since, train_then, trouble]
 
@@ -118,11 +116,9 @@ class Overfit(Check):
         small = train.n > 0 and 0 < train.mean < limits["gap_train_max"]
         if not small or value <= train.mean + limits["gap_min"]:
             return 0
-        self.said_of, self.said = (
-            name,
-            (
-                f"{name} {shown(value)} at step {shown(row.step)} is far above the training "
-                f"loss, {shown(train.mean)}"
-            ),
+        self.said_of = name
+        self.said = (
+            f"{name} {shown(value)} at step {shown(row.step)} is far above the training "
+            f"loss, {shown(train.mean)}"
         )
         return 1

@@ -184,7 +184,7 @@ def test_a_check_that_waits_is_silent(
     each.configure(RunConfig(learning_rate=rate))
     for row in story:
         row.rewarded = rewarded
-        level = each.update(row) if all(name in row.values for name in each.reads) else None
+        level = each.update(row) if each.concerns(row) else None
         waiting = each.waiting()
         if waiting is not None:
             assert level is None
