@@ -126,6 +126,8 @@ class Daemon:
             engine = Engine(settings.checks, _options(settings), world, dispatch)
             stack.enter_context(self._memory())
             engine.restore()
+            for trouble in settings.troubles:
+                self.log.warning("check_not_used", reason=trouble)
             self.log.info(
                 "started",
                 version=__version__,

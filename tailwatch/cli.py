@@ -12,11 +12,11 @@ from typing import Any
 import click
 
 from . import __version__, options
-from .checks import CATEGORIES, CHECKS
 from .config import Settings, load_settings, select_checks
 from .config_receivers import SEVERITIES
 from .core.names import escape
 from .errors import CannotGoOn, ConfigError, InputError, StateUnusable, TailwatchError
+from .user_checks import user_checks
 
 EXIT_FOUND = 1
 EXIT_USAGE = 2
@@ -218,6 +218,8 @@ def checks(style: str, checks: str | None) -> None:
     from .report import checks_table
 
     chosen = select_checks(checks or "all")
+    for trouble in user_checks().troubles:
+        click.echo(f"tailwatch: {_printable(trouble)}", err=True)
     if style == "json":
         _echo_json(checks_document(chosen))
     else:
@@ -232,10 +234,9 @@ def explain(category: str, style: str) -> None:
     from .documents import check_facts
     from .report import explanation
 
-    if category not in CATEGORIES:
-        select_checks(category)  # Names the nearest one.
+    chosen, *more = select_checks(category)  # Names the nearest one.
+    if more or chosen.category != category:
         raise ConfigError(f"explain: expected one category, got {category!r}")
-    chosen = CHECKS[CATEGORIES.index(category)]
     if style == "json":
         document = {"version": 1, **check_facts(chosen), "documentation": explanation(chosen)}
         _echo_json(document)

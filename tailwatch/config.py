@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .checks import CATEGORIES, CHECKS
 from .config_file import (
     OWN_VARIABLES,
     Duration,
@@ -27,6 +26,7 @@ from .core.field_rules import MAPPABLE, FieldRule, FieldRules
 from .core.globs import PathFilter
 from .core.tuning import tunable, tuned
 from .errors import ConfigError
+from .user_checks import all_checks, user_checks
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 DEFAULT_FILE = "/etc/tailwatch/tailwatch.toml"
@@ -59,6 +59,11 @@ class Settings:
     log_format: str
     fields: FieldRules
     receivers: tuple[Receiver, ...] = ()
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """What could not be taken up, a line each: checks of other packages."""
+        return user_checks().troubles
 
     @property
     def wanted(self) -> PathFilter:
@@ -132,14 +137,16 @@ def select_checks(text: str) -> tuple[type[Check], ...]:
     Raises:
         ConfigError: There is no such category.
     """
+    known = all_checks()
+    categories = [check.category for check in known]
     wanted = [part.strip() for part in text.split(",") if part.strip()]
     for part in wanted:
-        if part not in ("all", "seed", *CATEGORIES):
-            near = nearest(part, ["all", "seed", *CATEGORIES])
+        if part not in ("all", "seed", *categories):
+            near = nearest(part, ["all", "seed", *categories])
             raise ConfigError(f"checks: unknown category {part!r}{near}")
     chosen = tuple(
         check
-        for check in CHECKS
+        for check in known
         if "all" in wanted or check.check_set in wanted or check.category in wanted
     )
     if not chosen:
@@ -196,18 +203,19 @@ def _pattern(text: str) -> re.Pattern[str] | None:
 def _tuned(
     checks: tuple[type[Check], ...], thresholds: Mapping[str, Mapping[str, float]]
 ) -> tuple[type[Check], ...]:
+    known = {check.category: check for check in all_checks()}
     for category, own in thresholds.items():
-        if category not in CATEGORIES:
-            near = nearest(category, list(CATEGORIES))
+        if category not in known:
+            near = nearest(category, list(known))
             raise ConfigError(f"thresholds: unknown category {category!r}{near}")
-        check = CHECKS[CATEGORIES.index(category)]
+        check = known[category]
         try:
             tuned(check, own)
         except ValueError as error:
             name = str(error).partition(":")[0]
-            known = tunable(check)
-            near = nearest(name, known) if known else "; the seed rules have none to set"
-            end = near if name not in known else ""
+            own_names = tunable(check)
+            near = nearest(name, own_names) if own_names else "; the seed rules have none to set"
+            end = near if name not in own_names else ""
             raise ConfigError(f"thresholds.{category}.{error}{end}") from None
     return tuple(tuned(check, thresholds.get(check.category, {})) for check in checks)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from ..errors import StateOutdated
@@ -51,12 +52,13 @@ class RunMonitor:
         self.recent: deque[float] = deque(maxlen=RECENT_LOSSES)
         self.resumes = 0
         self._errors: list[tuple[str, str]] = []
+        self.watched: list[Watched] = []
         self._begin()
 
     def _begin(self) -> None:
+        self._errors = self.take_errors()
         self.watched = [Watched(check(), Lifecycle(check.hold)) for check in self._types]
-        for each in self.watched:
-            each.check.configure(self.config)
+        self._configure()
         self._arrange()
 
     def _arrange(self) -> None:
@@ -93,13 +95,13 @@ class RunMonitor:
         each.fed = True
         try:
             evidence = each.check.update(row)
+            if evidence is not None and each.check.check_set == "user":
+                _inspect(evidence)
             hovers = evidence is None and each.firing is not None and not each.check.clears()
         except MemoryError:  # Not the check's fault, and it would be taken out for good.
             raise
         except Exception as error:
-            each.quarantined = True
-            self._errors.append((each.check.category, type(error).__name__))
-            return
+            return each.fail(error)
         edge = each.life.advance(evidence is not None, hovers=hovers)
         if edge is not None:
             self._turn(each, edge, evidence, row.timestamp_s, transitions)
@@ -162,8 +164,11 @@ class RunMonitor:
     def configure(self, config: RunConfig) -> None:
         """Take in the run's configuration; what it changes shows at the next row or at rest."""
         self.config = config
+        self._configure()
+
+    def _configure(self) -> None:
         for each in self.watched:
-            each.check.configure(config)
+            each.ask(partial(each.check.configure, self.config), None)
 
     def rest(self) -> list[Transition]:
         """The run ended or went quiet: the pending fires, and what is only said then."""
@@ -185,14 +190,19 @@ class RunMonitor:
         transitions: list[Transition] = []
         for each in self.watched:
             if isinstance(each.check, SilenceCheck) and not each.firing:
-                evidence = each.check.tick(silence)
+                evidence = each.ask(partial(each.check.tick, silence), None)
                 if evidence and (edge := each.life.advance(True)):
                     self._turn(each, edge, evidence, None, transitions)
         return transitions
 
     def take_errors(self) -> list[tuple[str, str]]:
         """The checks that raised since this was last asked: category, and kind of error."""
-        errors, self._errors = self._errors, []
+        errors = self._errors
+        self._errors = []
+        for each in self.watched:
+            if each.error:
+                errors.append((each.check.category, each.error))
+                each.error = ""
         return errors
 
     def diagnose(self) -> list[Finding]:
@@ -200,7 +210,7 @@ class RunMonitor:
         findings: list[Finding] = []
         alone: list[Finding] = []
         for each in self.watched:
-            evidence = None if each.quarantined else each.check.diagnose()
+            evidence = each.ask(each.check.diagnose, None)
             # What is made for rows in motion says what it fires; seed rules judge all rows.
             if (
                 evidence is None
@@ -258,3 +268,12 @@ class RunMonitor:
             monitor.configure(config)
         monitor._arrange()
         return monitor
+
+
+def _inspect(evidence: Evidence) -> None:
+    """Raise TypeError for what a stranger's check says, if it cannot be told to anyone."""
+    sound = isinstance(evidence, Evidence) and isinstance(evidence.message, str)
+    if not sound or not all(isinstance(v, (int, float)) for v in evidence.values.values()):
+        raise TypeError("no evidence")
+    if not evidence.message.isprintable() or not isinstance(evidence.mark, Mark | None):
+        raise TypeError("no evidence")

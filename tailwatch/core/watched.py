@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ..errors import StateOutdated
 from .check import Check
 from .findings import Evidence, Lifecycle, Mark, Transition, TransitionKind
 
+T = TypeVar("T")
 _WORDS = {
     "loss": ("a loss", "losses"),
     "eval_loss": ("an evaluation loss", "evaluation losses"),
@@ -45,6 +48,7 @@ class Watched:
     A check of one run, its lifecycle, and what its firing finding said.
 
     Attributes:
+        error: What kind of error it raised, until that was asked for.
         fed: A row of this segment had what it reads.
         pending: What it said on the last row, while that is not yet firing.
     """
@@ -55,6 +59,23 @@ class Watched:
     quarantined: bool = False
     pending: Evidence | None = None
     fed: bool = False
+    error: str = ""
+
+    def ask(self, question: Callable[[], T], default: T) -> T:
+        """What the check answers; one that raises is taken out, and *default* stands for it."""
+        if self.quarantined:
+            return default
+        try:
+            return question()
+        except MemoryError:  # Not the check's fault, and it would be taken out for good.
+            raise
+        except Exception as error:
+            self.fail(error)
+            return default
+
+    def fail(self, error: Exception) -> None:
+        """It raised: it is out for this segment."""
+        self.quarantined, self.error = True, type(error).__name__
 
     def readiness(self) -> Readiness:
         """Whether it can speak of the next row, and if not, why."""
@@ -65,7 +86,7 @@ class Watched:
         if reads and not self.fed:
             wanted = (" and " if check.reads else " or ").join(in_words(n)[0] for n in reads)
             return Readiness(check.category, "off", f"no row has {wanted}")
-        waiting = check.waiting()
+        waiting = self.ask(check.waiting, None)
         if waiting is None:
             return Readiness(check.category, "armed")
         if not waiting.rows_min:
@@ -82,9 +103,10 @@ class Watched:
     def to_state(self) -> list[Any]:
         """What to keep across a restart, for `from_state`: values without their names."""
         firing, pending = self.firing, self.pending
+        values = self.ask(self._values, None)
         return [
             _version(type(self.check)),
-            list(self.check.to_state().values()),
+            values,
             self.life.to_state(),
             self.quarantined,
             self.fed,
@@ -98,6 +120,12 @@ class Watched:
                 firing.timestamp_s,
             ],
         ]
+
+    def _values(self) -> list[Any]:
+        values = list(self.check.to_state().values())
+        if self.check.check_set == "user":  # A stranger's: what cannot be written stops us all.
+            json.dumps(values, allow_nan=False)
+        return values
 
     @classmethod
     def from_state(cls, check: type[Check], saved: Any) -> Watched:
@@ -123,14 +151,20 @@ class Watched:
                 continues=continues,
                 timestamp_s=timestamp_s,
             )
-        return cls(
-            check.from_state(dict(zip(check().to_state(), values, strict=True))),
+        made = cls(
+            check(),
             Lifecycle.from_state(check.hold, life),
             firing,
-            quarantined,
+            quarantined or values is None,
             pending and _evidence(pending),
             fed,
         )
+        made.check = made.ask(lambda: check.from_state(_named(check, values)), made.check)
+        return made
+
+
+def _named(check: type[Check], values: list[Any]) -> dict[str, Any]:
+    return dict(zip(check().to_state(), values, strict=True))
 
 
 _VERSIONS: dict[tuple[Any, ...], int] = {}
