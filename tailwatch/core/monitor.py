@@ -173,7 +173,8 @@ class RunMonitor:
             evidence = said.get(each.check.category)
             if each.check.check_set != "seed" and each.life.state is FindingState.PENDING:
                 evidence = each.pending
-            pending = each.life.state is FindingState.PENDING or each.life.hold.rows == 0
+            pending = each.life.state is FindingState.PENDING and each.check.told_at_rest
+            pending = pending or each.life.hold.rows == 0
             # A configuration that came after the last row has not been looked at yet.
             late = each.life.hold.clear_rows is None
             if evidence and (pending or late) and (edge := each.life.rest(up=True)):
@@ -197,8 +198,7 @@ class RunMonitor:
 
     def diagnose(self) -> list[Finding]:
         """What the rules say of all rows of this segment, in the order of the checks."""
-        findings: list[Finding] = []
-        alone: list[Finding] = []
+        found: list[tuple[type[Check], Finding]] = []
         for each in self.watched:
             evidence = None if each.quarantined else each.check.diagnose()
             # What is made for rows in motion says what it fires; seed rules judge all rows.
@@ -211,8 +211,9 @@ class RunMonitor:
             if evidence is not None:
                 check = each.check
                 finding = Finding(check.category, check.severity, check.suggestion, evidence)
-                (alone if check.alone else findings).append(finding)
-        return findings or alone
+                found.append((type(check), finding))
+        spoken = {check.check_set for check, _ in found if not check.alone}
+        return [f for check, f in found if not (check.alone and check.check_set in spoken)]
 
     def firing(self) -> list[Transition]:
         """The findings that stand now, each as it began."""

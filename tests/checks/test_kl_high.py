@@ -33,7 +33,8 @@ def test_fires_on_the_third_row() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "edge"), [(0.1, "-"), (0.101, "F"), (-5.0, "-"), (NAN, "-"), (INF, "-"), (1e308, "F")]
+    ("value", "edge"),
+    [(0.1, "-"), (0.101, "F"), (-5.0, "-"), (NAN, "-"), (INF, "-"), (1e308, "F")],
 )
 def test_the_limit_is_strict(value: float, edge: str) -> None:
     """Exactly 0.1 is not above it; a value that is not finite is passed."""

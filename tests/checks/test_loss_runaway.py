@@ -161,9 +161,7 @@ def oracle(values: Sequence[float]) -> bool:
             continue
         best = min(smooth[19:n])
         at = smooth.index(best, 19) + 1
-        noise = max(
-            0.05, 0.75 * deviation(losses[:n], 0.05), 2 * deviation(losses[:at], 0.05)
-        )
+        noise = max(0.05, 0.75 * deviation(losses[:n], 0.05), 2 * deviation(losses[:at], 0.05))
         now = smooth[n - 1]
         high.append(now > best and above(now, 1.5 * best) and above(now - best, noise))
     return running(bursts) >= 2 or running(high) >= 5
@@ -174,7 +172,5 @@ def oracle(values: Sequence[float]) -> bool:
 def test_levels_are_those_of_the_lists(values: list[float]) -> None:
     """On each row the level is what the list of all losses gives."""
     values = values[:70]
-    expected = [
-        math.isfinite(value) and oracle(values[:n]) for n, value in enumerate(values, 1)
-    ]
+    expected = [math.isfinite(value) and oracle(values[:n]) for n, value in enumerate(values, 1)]
     assert expected == levels(LossRunaway(), rows_of("loss", values))

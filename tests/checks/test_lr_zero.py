@@ -115,7 +115,9 @@ def test_rows_without_a_rate_do_not_matter() -> None:
     ),
     st.sampled_from([None, 10, 30, 1000]),
 )
-def test_levels_are_those_of_the_lists(parts: list[tuple[float, int]], planned: int | None) -> None:
+def test_levels_are_those_of_the_lists(
+    parts: list[tuple[float, int]], planned: int | None
+) -> None:
     """On each row the level is what the list of all rates gives."""
     values = [rate for rate, count in parts for _ in range(count)]
     check = LrZero()

@@ -303,8 +303,15 @@ def oracle(rows: list[Row], rewarded: bool) -> bool:
     if "loss" in last.nulls:
         numbers = [n for n, r in enumerate(rows) if math.isfinite(r.values.get("loss", NAN))]
         ends = [-1] + [n for n, r in enumerate(rows) if "loss" in r.values]
-        gaps = [sum("loss" in r.nulls for r in rows[a + 1 : b]) for a, b in zip(ends, ends[1:], strict=False)]
-        early = [g for g, b in zip(gaps, ends[1:], strict=False) if len([n for n in numbers if n < b]) < 5]
+        gaps = [
+            sum("loss" in r.nulls for r in rows[a + 1 : b])
+            for a, b in zip(ends, ends[1:], strict=False)
+        ]
+        early = [
+            g
+            for g, b in zip(gaps, ends[1:], strict=False)
+            if len([n for n in numbers if n < b]) < 5
+        ]
         now_null = sum("loss" in r.nulls for r in rows[ends[-1] + 1 :])
         if len(numbers) >= 5 and now_null >= 2 + max(early, default=0):
             return True

@@ -25,9 +25,13 @@ def epoch(run: Run, loss: float, **evals: float) -> str:
 def test_three_evaluations_above_the_best() -> None:
     """The third evaluation without a new best fires, if it is 5% above it."""
     run = Run(Overfit)
-    edges = [epoch(run, 2.0 - n / 10, eval_loss=x) for n, x in enumerate([1.5, 1.0, 1.1, 1.2, 1.3])]
+    edges = [
+        epoch(run, 2.0 - n / 10, eval_loss=x) for n, x in enumerate([1.5, 1.0, 1.1, 1.2, 1.3])
+    ]
     assert edges == ["-", "-", "-", "-", "-F"]
-    assert run.said == "eval_loss 1.3 at step 100 is above its best, 1 at step 40, for 3 evaluations"
+    assert (
+        run.said == "eval_loss 1.3 at step 100 is above its best, 1 at step 40, for 3 evaluations"
+    )
     assert run.transitions[0].evidence.values == {"best": 1.0, "best_step": 40}
 
 
@@ -42,9 +46,7 @@ def test_three_evaluations_above_the_best() -> None:
         (-1.0, -0.94, "-F"),
     ],
 )
-def test_by_more_than_five_percent_and_two_hundredths(
-    best: float, last: float, edge: str
-) -> None:
+def test_by_more_than_five_percent_and_two_hundredths(best: float, last: float, edge: str) -> None:
     """Both are strict, and both are asked."""
     run = Run(Overfit)
     for n, x in enumerate([best, best, best]):
@@ -101,7 +103,9 @@ def test_sets_are_kept_apart() -> None:
     """Each set has its own best; the finding speaks of the first and counts the others."""
     run = Run(Overfit)
     edges = [
-        epoch(run, 2.0 - n / 10, eval_a_loss=3.0 - n / 10, eval_b_loss=1.0 + n, eval_c_loss=2.0 + n)
+        epoch(
+            run, 2.0 - n / 10, eval_a_loss=3.0 - n / 10, eval_b_loss=1.0 + n, eval_c_loss=2.0 + n
+        )
         for n in range(4)
     ]
     assert edges == ["-", "-", "-", "-F"]

@@ -28,7 +28,10 @@ def test_two_writers() -> None:
     edges = steps(run, [n + 2 if n % 2 else n for n in range(1, 200)])
     assert edges.index("F") == 49
     assert edges.count("-") == 198
-    assert run.said == "steps fell back in 24 of the last 50 rows up to step 50: two writers in one file"
+    assert (
+        run.said
+        == "steps fell back in 24 of the last 50 rows up to step 50: two writers in one file"
+    )
 
 
 @pytest.mark.parametrize(("falls", "found"), [(10, False), (11, True)])

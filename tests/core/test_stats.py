@@ -17,7 +17,9 @@ values = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60)
 
 @settings(deadline=None)
 @given(values, st.sampled_from([0.01, 0.02, 0.05, 0.1, 0.5, 1.0]))
-def test_mean_and_deviation_are_those_of_the_weighted_list(some: list[float], alpha: float) -> None:
+def test_mean_and_deviation_are_those_of_the_weighted_list(
+    some: list[float], alpha: float
+) -> None:
     """The weights of all values are kept in three numbers."""
     running = Ewma(alpha)
     for value in some:

@@ -171,9 +171,6 @@ def test_a_new_segment_begins_anew() -> None:
 def test_saving_changes_no_readiness(count: int) -> None:
     """After a restart the same is said of every check."""
     monitor = fed(count, RunConfig(1e-4), loss=2.0)
-    again = [
-        Watched.from_state(type(w.check), packed(w))
-        for w in monitor.watched
-    ]
+    again = [Watched.from_state(type(w.check), packed(w)) for w in monitor.watched]
 
     assert [w.readiness() for w in monitor.watched] == [w.readiness() for w in again]
