@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -304,8 +305,7 @@ def oracle(rows: list[Row], rewarded: bool) -> bool:
         numbers = [n for n, r in enumerate(rows) if math.isfinite(r.values.get("loss", NAN))]
         ends = [-1] + [n for n, r in enumerate(rows) if "loss" in r.values]
         gaps = [
-            sum("loss" in r.nulls for r in rows[a + 1 : b])
-            for a, b in zip(ends, ends[1:], strict=False)
+            sum("loss" in r.nulls for r in rows[a + 1 : b]) for a, b in itertools.pairwise(ends)
         ]
         early = [
             g

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import pytest
@@ -85,7 +86,7 @@ def test_levels_are_those_of_the_lists(turns: list[int]) -> None:
     for n in range(1, len(values) + 1):
         falls = 0
         for k in range(max(1, n - 50), n):
-            rises = [b - a for a, b in zip(values[:k], values[1:k], strict=False) if b > a]
+            rises = [b - a for a, b in itertools.pairwise(values) if b > a]
             interval = rises[-1] if rises else 0
             falls += 0 < values[k - 1] - values[k] <= 2 * interval
         expected.append(n >= 50 and falls > 10)
