@@ -81,6 +81,8 @@ class Overfit(Check):
         for name, value in row.evals.items():
             if math.isfinite(value):
                 self._evaluate(label(name), value, row)
+        if not self.sets:
+            return None
         troubled = [name for name, state in self.sets.items() if state[4]]
         if not troubled:
             return None

@@ -26,6 +26,7 @@ from .watched import Watched
 
 RECENT_LOSSES = 30
 SHAPES_MAX = 256
+_INACTIVE = FindingState.INACTIVE
 
 
 class RunMonitor:
@@ -84,22 +85,37 @@ class RunMonitor:
                 self._readers.clear()
             readers = self._readers[shape] = [w for w in self.watched if w.check.concerns(row)]
         for each in readers:
-            self._feed(each, row, transitions)
+            if each.quarantined:
+                continue
+            each.fed = True
+            try:
+                evidence = each.check.update(row)
+                # Nearly all rows of nearly all checks end here.
+                life = each.life
+                if (
+                    evidence is None
+                    and life.state is _INACTIVE
+                    and life.rows_since_resolved is None
+                ):
+                    continue
+                hovers = evidence is None and each.firing is not None and not each.check.clears()
+            except MemoryError:  # Not the check's fault, and it would be taken out for good.
+                raise
+            except Exception as error:
+                each.quarantined = True
+                self._errors.append((each.check.category, type(error).__name__))
+                continue
+            self._advance(each, row, evidence, hovers, transitions)
         return transitions
 
-    def _feed(self, each: Watched, row: Row, transitions: list[Transition]) -> None:
-        if each.quarantined:
-            return
-        each.fed = True
-        try:
-            evidence = each.check.update(row)
-            hovers = evidence is None and each.firing is not None and not each.check.clears()
-        except MemoryError:  # Not the check's fault, and it would be taken out for good.
-            raise
-        except Exception as error:
-            each.quarantined = True
-            self._errors.append((each.check.category, type(error).__name__))
-            return
+    def _advance(
+        self,
+        each: Watched,
+        row: Row,
+        evidence: Evidence | None,
+        hovers: bool,
+        transitions: list[Transition],
+    ) -> None:
         edge = each.life.advance(evidence is not None, hovers=hovers)
         if edge is not None:
             self._turn(each, edge, evidence, row.timestamp_s, transitions)
