@@ -226,6 +226,7 @@ class Engine:
         kept = bool(self._commit)
         if kept and not self._write(monotonic_s):
             return
+        self._telling.say()
         for tracked in self._over:
             self._shown.end(tracked, monotonic_s)
         self._over = []

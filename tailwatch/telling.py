@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .core.findings import Transition
 from .dispatch import Dispatch
@@ -29,6 +29,13 @@ class Telling:
     totals: Counter[tuple[str, ...]]
     log: Log
     page_max_age_s: float
+    _unsaid: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+
+    def say(self) -> None:
+        """Log the findings that are kept by now: what a crash takes back is not said."""
+        for event, facts in self._unsaid:
+            self.log.info(event, **facts)
+        self._unsaid.clear()
 
     def take(
         self, tracked: Tracked, transitions: list[Transition], now_s: float, commit: Commit
@@ -62,13 +69,13 @@ class Telling:
         time_s = tracked.happened_s(transition, now_s)
         tracked.count(transition, time_s)
         commit.findings.append(FindingRecord(tracked.name, transition, time_s))
-        self.log.info(
-            f"finding_{transition.kind.value}",
-            run=tracked.name,
-            category=transition.category,
-            severity=transition.severity.value,
-            message=transition.evidence.message,
-        )
+        facts = {
+            "run": tracked.name,
+            "category": transition.category,
+            "severity": transition.severity.value,
+            "message": transition.evidence.message,
+        }
+        self._unsaid.append((f"finding_{transition.kind.value}", facts))
         # History pages nobody, but for what still stands in a run that is being written to.
         if not tracked.is_history(transition) or (tracked.at_rest and self._fresh(tracked, now_s)):
             self.dispatch.tell(tracked, transition, time_s, now_s, commit)

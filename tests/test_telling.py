@@ -55,4 +55,7 @@ def test_a_finding_is_counted_kept_and_logged() -> None:
 
     assert tracked.tallies["nan_loss"].total == 1
     assert [(f.run, f.transition.category) for f in commit.findings] == [("m", "nan_loss")]
+    assert log.said == []  # Not before it is kept.
+    telling.say()
+    telling.say()
     assert [event for event, _ in log.said] == ["finding_firing"]

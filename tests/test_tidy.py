@@ -43,6 +43,7 @@ ENGINE_SIDE = {
     "shown",
     "telling",
     "quiet",
+    "paging",
 }
 MAY_IMPORT: dict[str, set[str]] = {
     "core": {"core", "errors"},
@@ -111,7 +112,7 @@ THIRD_PARTY = {
     "click": {"cli", "options", "report", "inspection_text"},
     "sqlite3": {"shell.store", "runs_table", "schema"},
 }
-UNTESTED = {"__init__", "__main__", "errors", "ports", "messages"}
+UNTESTED = {"__init__", "__main__", "errors", "ports", "messages", "observer"}
 """Modules without behaviour of their own."""
 
 

@@ -51,9 +51,9 @@ def finite(before: Sequence[Row], within: Sequence[Row]) -> bool:
 
 
 def above_zero(before: Sequence[Row], within: Sequence[Row]) -> bool:
-    """Of a loss that is zero or below, or of reinforcement learning, there is no threefold."""
+    """Of losses of zero or below, or that wander in health (RL, GANs), there is no threefold."""
     rows = (*before, *within)
-    ratios = all(row.values["loss"] > 0 and not row.rewarded for row in rows)
+    ratios = all(row.values["loss"] > 0 and not row.loss_wanders for row in rows)
     return finite(before, within) and ratios
 
 

@@ -15,7 +15,7 @@ from ..core.rows import Row
 from ..diagnose import Reading
 from ..targets import Target, Trouble
 
-LOG_BYTES_MAX = 256 * 1024 * 1024
+LOG_BYTES_MAX = 64 * 1024 * 1024
 """A log is kept in memory, and read several times: a longer one is left out."""
 
 

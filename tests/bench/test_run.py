@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tailwatch.bench import logs
 from tailwatch.bench.run import PROGRESS_BYTES_MIN, bench_all
 from tailwatch.bench.table import document
 from tailwatch.diagnose import Trouble
@@ -28,17 +29,19 @@ def test_the_seed_decides(tmp_path: Path) -> None:
     assert first["checks"] == other["checks"]
 
 
-def test_every_log_counts(tmp_path: Path) -> None:
+def test_every_log_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All logs below the directory, and what cannot be read by its name."""
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         log_of(tmp_path / name, healthy(40))
-    (tmp_path / "c.jsonl").symlink_to("/proc/self/mem")
-    gone = str(tmp_path / "gone")
+    long, gone = tmp_path / "long.jsonl", str(tmp_path / "gone")
+    long.write_text('{"step": 1, "loss": 2.0}\n' * 1000)
+    monkeypatch.setattr(logs, "LOG_BYTES_MAX", 20_000)
     score, troubles = bench_all([str(tmp_path), gone], SETTINGS, 1, rivals=False)
 
     assert (score.runs, score.rows) == (2, 80)
     assert Trouble(gone, "No such file or directory") in troubles
+    assert [str(long)] == [one.path for one in troubles if "longer than" in one.reason]
 
 
 def test_a_person_sees_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ def fired(check: type[Check], *, continues: bool = False) -> Transition:
 @pytest.fixture
 def score() -> Score:
     """Two logs: one in which much fires, one without gradient norms in which nothing does."""
-    score = Score(1, [NanLoss, LossSpike], [PAIR], [("jump", 5)])
+    score = Score(1, [NanLoss, LossSpike, RunQuiet], [PAIR], [("jump", 5)])
     asked = Counter({NanLoss: 90, LossSpike: 90, LossFlat: 90, GradNormSpike: 40})
     twice = [fired(LossSpike), fired(LossSpike, continues=True), fired(LossSpike)]
     score.add_clean("a", 100, asked, [*twice, fired(GradNormSpike), fired(LossFlat)])
@@ -42,6 +42,7 @@ def test_findings_are_counted_once(score: Score) -> None:
     assert (score.runs, score.rows) == (2, 150)
     assert score.checks["nan_loss"] == Tally(0, set(), 2, 140)
     assert score.checks["loss_spike"] == Tally(2, {"a"}, 2, 140)
+    assert score.checks["run_quiet"] == Tally(0, set(), 0, 0)  # Nobody asked it.
     assert score.checks["loss_spike"].per_1000_rows == pytest.approx(14.2857, rel=1e-4)
 
 

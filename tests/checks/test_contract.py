@@ -195,7 +195,7 @@ def test_a_check_that_waits_is_silent(
 
 @every_check
 def test_a_long_run_arms_every_check(check: type[Check]) -> None:
-    """After 1,000 rows that have every field, none is waiting any more."""
+    """After 1,000 healthy rows that have every field, none is waiting any more."""
     each = check()
     each.configure(RunConfig(learning_rate=1e-4))
     for n in range(1, 1001):

@@ -173,20 +173,22 @@ def test_descriptors_that_come_back(tmp_path: Path) -> None:
         assert tw.process is not None
         pid = tw.process.pid
         old = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-        # The lowest free one; seen often, since a scrape or a sweep may hold one for a moment.
-        free = min(_lowest_free(pid) for _ in range(200))
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, old[1]))
+        events = {"file_unreadable", "out_of_descriptors", "root_unreadable"}
+
+        def starved() -> bool:
+            """Take the lowest free one away, again and again: a scrape may give one back."""
+            limit = min(_lowest_free(pid), resource.prlimit(pid, resource.RLIMIT_NOFILE)[0])
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, old[1]))
+            return bool(events & {line["event"] for line in tw.log()})
+
+        starved()
         try:
             files = trees(tw.runs, 20)
             for each in files.values():
                 write(each, many(0, 3))
             write(path, many(2, 2))
             # It answers nobody now; what it says in its log needs no new descriptor.
-            events = {"file_unreadable", "out_of_descriptors", "root_unreadable"}
-            wait_for(
-                lambda: events & {line["event"] for line in tw.log()},
-                message="a word about it in the log",
-            )
+            wait_for(starved, message="a word about it in the log")
             assert tw.process.poll() is None
         finally:
             resource.prlimit(pid, resource.RLIMIT_NOFILE, old)

@@ -188,6 +188,9 @@ def test_replay_says_what_the_daemon_did(tmp_path: Path) -> None:
         for step in range(120):
             write(path, row(step, NAN if step in (30, 99) else 2.0 + rng.random() / 100))
             if step % 40 == 0:
+                # Seen in the metrics, so kept, and so in the log: a kill takes nothing back.
+                seen = step + 1
+                wait_for(lambda n=seen: tw.metric("tailwatch_run_rows_total", run="a/m") == n)
                 tw.kill()
                 tw.start()
         wait_for(lambda: tw.metric("tailwatch_run_rows_total", run="a/m") == 120)
