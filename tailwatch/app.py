@@ -126,22 +126,25 @@ class Daemon:
             engine = Engine(settings.checks, _options(settings), world, dispatch)
             stack.enter_context(self._memory())
             engine.restore()
-            for trouble in settings.troubles:
-                self.log.warning("check_not_used", reason=trouble)
-            self.log.info(
-                "started",
-                version=__version__,
-                paths=[escape(path) for path in settings.paths],
-                address=web.address,
-                state_dir=escape(settings.state_dir),
-                receivers=[receiver.name for receiver in settings.receivers],
-            )
+            self._say_started(settings, web.address)
             heartbeat.ready(f"following {len(settings.paths)} path(s)")
             if self.started is not None:
                 self.started(web.address)
             engine.run()
             if not self._again:
                 heartbeat.stopping()
+
+    def _say_started(self, settings: Settings, address: str) -> None:
+        for trouble in settings.troubles:
+            self.log.warning("check_not_used", reason=trouble)
+        self.log.info(
+            "started",
+            version=__version__,
+            paths=[escape(path) for path in settings.paths],
+            address=address,
+            state_dir=escape(settings.state_dir),
+            receivers=[receiver.name for receiver in settings.receivers],
+        )
 
     def _couriers(self, settings: Settings, stack: contextlib.ExitStack) -> dict[str, HttpCourier]:
         couriers = {}

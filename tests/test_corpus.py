@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tailwatch.checks import CHECKS
 from tailwatch.core.findings import Severity, Transition, TransitionKind
 from tailwatch.core.reader import RunReader
+from tailwatch.packing import pack
 from tests.corpus import MAKERS, healthy, lines
 
 SEED_MISFIRES = {"loss_flat", "grad_norm_high"}
@@ -51,3 +53,13 @@ def test_the_corpus_is_what_it_says() -> None:
         assert reader.rows >= 60
         assert reader.is_metric
         assert reader.last_loss is not None
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_the_state_of_a_run_is_small(kind: str) -> None:
+    """What is kept of a run on disk is less than 4 KiB, whatever it logs and however it goes wrong."""
+    records = healthy(kind, 2, 400)
+    for change in ({}, {"loss": math.nan, "grad_norm": math.nan}, {"loss": 9e9, "grad_norm": 9e9}):
+        reader = RunReader(CHECKS)
+        reader.feed(lines(records) + lines([record | change for record in records[-30:]]))
+        assert len(pack(reader.to_state())) < 4096

@@ -104,7 +104,9 @@ class LossRunaway(Check):
         return self._runs_away(row) if self.high_rows >= limits["rows"] else None
 
     def clears(self) -> bool:
-        return self.best is None or self.smooth.mean < self.thresholds["clear_factor"] * self.best
+        if self.off or self.best is None:
+            return True
+        return self.smooth.mean < self.thresholds["clear_factor"] * self.best
 
     def _high(self, row: Row) -> bool:
         limits, now = self.thresholds, self.smooth.mean

@@ -86,18 +86,19 @@ class NanMasked(Check):
         if row.kind is not RowKind.TRAIN:
             return None
         loss, norm = row.values.get("loss"), row.values.get("grad_norm")
-        messages = (
-            self._zero(row, loss, norm),
-            self._root(row, loss, norm),
-            self._null(row, loss),
-            self._counted(row),
-        )
-        message = next(filter(None, messages), None)
+        zero = self._zero(row, loss, norm)
+        root = self._root(row, loss, norm)
+        null = self._null(row, loss)
+        message = zero or root or null
+        if "nan_count" in row.values:
+            counted = self._counted(row, row.values["nan_count"])
+            message = message or counted
         if loss is not None:
-            self.loss_rows += math.isfinite(loss)
-            if math.isfinite(loss) and loss != 0:
+            finite = math.isfinite(loss)
+            self.loss_rows += finite
+            if finite and loss != 0:
                 self.before = [*self.before[1 - LOSSES_KEPT :], loss]
-            self.last_loss = loss if math.isfinite(loss) else None
+            self.last_loss = loss if finite else None
         self.last_step = row.step
         if message is None:
             return None
@@ -122,11 +123,12 @@ class NanMasked(Check):
     def _zero(self, row: Row, loss: float | None, norm: float | None) -> str | None:
         if loss is None:
             return None
-        bad = loss == 0 and norm is not None and not math.isfinite(norm)
-        self.zero_rows = self.zero_rows + 1 if loss == 0 else 0
-        self.zero_bad_rows = self.zero_bad_rows + 1 if bad else 0
         if loss != 0:
+            self.zero_rows = self.zero_bad_rows = 0
             return None
+        bad = norm is not None and not math.isfinite(norm)
+        self.zero_rows += 1
+        self.zero_bad_rows = self.zero_bad_rows + 1 if bad else 0
         if bad and (self.zero_bad_rows >= self.thresholds["zero_rows"] or not self._usual(row)):
             return (
                 f"loss is 0 and grad norm {shown(norm)} at step {shown(row.step)}: "
@@ -151,11 +153,10 @@ class NanMasked(Check):
         if norm is None or loss is None:
             return None
         square = round(norm * norm) if 0 < norm < ROOTS_MAX else 0
-        error = abs(norm - math.sqrt(square)) if 0 < square <= ROOTS_MAX else math.inf
-        stuck = not self._usual(row) and (loss == 0 or loss == self.last_loss)
-        stuck = stuck or not math.isfinite(loss)
-        if error > self.thresholds["root_error_max"] or not stuck:
-            self.root, self.root_rows = 0, 0
+        at_root = 0 < square <= ROOTS_MAX
+        at_root = at_root and abs(norm - math.sqrt(square)) <= self.thresholds["root_error_max"]
+        if not at_root or not self._stuck(row, loss):
+            self.root = self.root_rows = 0
             return None
         self.root_rows = self.root_rows + 1 if square == self.root else 1
         self.root = square
@@ -165,6 +166,11 @@ class NanMasked(Check):
             f"grad norm has stayed at {shown(norm)}, the root of {square}, for {self.root_rows} "
             f"rows up to step {shown(row.step)} and the loss does not move: clipped NaN gradients"
         )
+
+    def _stuck(self, row: Row, loss: float) -> bool:
+        if not math.isfinite(loss):
+            return True
+        return (loss == 0 or loss == self.last_loss) and not self._usual(row)
 
     def _null(self, row: Row, loss: float | None) -> str | None:
         if "loss" not in row.nulls:
@@ -185,9 +191,8 @@ class NanMasked(Check):
             f"{self.loss_rows} rows with a number: a NaN that was written as null"
         )
 
-    def _counted(self, row: Row) -> str | None:
-        count = row.values.get("nan_count")
-        if count is None or not math.isfinite(count):
+    def _counted(self, row: Row, count: float) -> str | None:
+        if not math.isfinite(count):
             return None
         known, self.nan_count = self.nan_count, count
         if known is None or count <= known:

@@ -72,18 +72,23 @@ class Overfit(Check):
         if row.rewarded:
             return None
         if row.resumed_from is not None:
-            # Trained anew from an earlier model: the evaluations since the best were another's.
-            for state in self.sets.values():
-                state[2] = 0
+            # Trained anew from an earlier model: what came after it was another's.
+            self.sets = {
+                name: [best, step, 0, train, trouble]
+                for name, (best, step, _, train, trouble) in self.sets.items()
+                if step < row.step
+            }
         for name, value in row.evals.items():
             if math.isfinite(value):
                 self._evaluate(label(name), value, row)
+        if not self.sets:
+            return None
         troubled = [name for name, state in self.sets.items() if state[4]]
         if not troubled:
             return None
         count = len(troubled) - 1
         more = f" (and of {count} more set{'s' * (count > 1)})" if count else ""
-        best = self.sets[self.said_of]
+        best = self.sets.get(self.said_of, self.sets[troubled[0]])
         return Evidence(f"{self.said}{more}", {"best": best[0], "best_step": best[1]}, mark(row))
 
     def _evaluate(self, name: str, value: float, row: Row) -> None:

@@ -55,6 +55,9 @@ class SlowSteps(Check):
         "clear_factor": 1.3,
     }
 
+    # The last step often saves the model; and of a run that is over, no time is lost any more.
+    told_at_rest: ClassVar[bool] = False
+
     def __init__(self) -> None:
         self.usual = Ewma(self.thresholds["alpha"])
         self.source = ""

@@ -79,6 +79,7 @@ class Check:
         thresholds: The numbers it compares with, by name, for `tailwatch checks`.
         state_version: To be raised when the meaning of `to_state` changes.
         alone: Said only when no other check of its set has anything to say.
+        told_at_rest: Whether it is told when the run ends before the hold is over.
         latched: Its level stays up for a while after the cause; a resume of the
             trainer ends a firing finding, so that the next cause is told again.
     """
@@ -93,6 +94,7 @@ class Check:
     thresholds: ClassVar[dict[str, float]] = {}
     state_version: ClassVar[int] = 1
     alone: ClassVar[bool] = False
+    told_at_rest: ClassVar[bool] = True
     latched: ClassVar[bool] = False
 
     @classmethod

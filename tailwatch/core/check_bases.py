@@ -162,8 +162,8 @@ class SpikeCheck(Check):
         return Waiting(self.base.n, rows_min) if self.base.n < rows_min else None
 
     def clears(self) -> bool:
-        """Whether the value is well below the limit again."""
-        return self.value < self.thresholds["clear_factor"] * self.base.mean
+        """Whether the value is well below the limit again, or no longer judged."""
+        return self.off or self.value < self.thresholds["clear_factor"] * self.base.mean
 
 
 class SilenceCheck(Check):

@@ -27,6 +27,7 @@ from .watched import Watched
 
 RECENT_LOSSES = 30
 SHAPES_MAX = 256
+_INACTIVE = FindingState.INACTIVE
 
 
 class RunMonitor:
@@ -86,22 +87,38 @@ class RunMonitor:
                 self._readers.clear()
             readers = self._readers[shape] = [w for w in self.watched if w.check.concerns(row)]
         for each in readers:
-            self._feed(each, row, transitions)
+            if each.quarantined:
+                continue
+            each.fed = True
+            try:
+                evidence = each.check.update(row)
+                # Nearly all rows of nearly all checks end here.
+                life = each.life
+                if (
+                    evidence is None
+                    and life.state is _INACTIVE
+                    and life.rows_since_resolved is None
+                ):
+                    continue
+                if evidence is not None and each.check.check_set == "user":
+                    _inspect(evidence)
+                hovers = evidence is None and each.firing is not None and not each.check.clears()
+            except MemoryError:  # Not the check's fault, and it would be taken out for good.
+                raise
+            except Exception as error:
+                each.fail(error)
+                continue
+            self._advance(each, row, evidence, hovers, transitions)
         return transitions
 
-    def _feed(self, each: Watched, row: Row, transitions: list[Transition]) -> None:
-        if each.quarantined:
-            return
-        each.fed = True
-        try:
-            evidence = each.check.update(row)
-            if evidence is not None and each.check.check_set == "user":
-                _inspect(evidence)
-            hovers = evidence is None and each.firing is not None and not each.check.clears()
-        except MemoryError:  # Not the check's fault, and it would be taken out for good.
-            raise
-        except Exception as error:
-            return each.fail(error)
+    def _advance(
+        self,
+        each: Watched,
+        row: Row,
+        evidence: Evidence | None,
+        hovers: bool,
+        transitions: list[Transition],
+    ) -> None:
         edge = each.life.advance(evidence is not None, hovers=hovers)
         if edge is not None:
             self._turn(each, edge, evidence, row.timestamp_s, transitions)
@@ -178,7 +195,8 @@ class RunMonitor:
             evidence = said.get(each.check.category)
             if each.check.check_set != "seed" and each.life.state is FindingState.PENDING:
                 evidence = each.pending
-            pending = each.life.state is FindingState.PENDING or each.life.hold.rows == 0
+            pending = each.life.state is FindingState.PENDING and each.check.told_at_rest
+            pending = pending or each.life.hold.rows == 0
             # A configuration that came after the last row has not been looked at yet.
             late = each.life.hold.clear_rows is None
             if evidence and (pending or late) and (edge := each.life.rest(up=True)):
@@ -207,8 +225,7 @@ class RunMonitor:
 
     def diagnose(self) -> list[Finding]:
         """What the rules say of all rows of this segment, in the order of the checks."""
-        findings: list[Finding] = []
-        alone: list[Finding] = []
+        found: list[tuple[type[Check], Finding]] = []
         for each in self.watched:
             evidence = each.ask(each.check.diagnose, None)
             # What is made for rows in motion says what it fires; seed rules judge all rows.
@@ -221,8 +238,9 @@ class RunMonitor:
             if evidence is not None:
                 check = each.check
                 finding = Finding(check.category, check.severity, check.suggestion, evidence)
-                (alone if check.alone else findings).append(finding)
-        return findings or alone
+                found.append((type(check), finding))
+        spoken = {check.check_set for check, _ in found if not check.alone}
+        return [f for check, f in found if not (check.alone and check.check_set in spoken)]
 
     def firing(self) -> list[Transition]:
         """The findings that stand now, each as it began."""

@@ -36,9 +36,10 @@ class Ewma:
     def update(self, value: float) -> None:
         """Take in the next value, a finite number."""
         # Squares of larger numbers overflow, and a state holds finite numbers only.
-        value = max(-_VALUE_MAX, min(_VALUE_MAX, value))
-        self.n += 1
-        weight = max(self.alpha, 1.0 / self.n)
+        if not -_VALUE_MAX <= value <= _VALUE_MAX:
+            value = math.copysign(_VALUE_MAX, value)
+        self.n = n = self.n + 1
+        weight = self.alpha if n * self.alpha > 1.0 else 1.0 / n
         delta = value - self.mean
         self.mean += weight * delta
         self.variance = (1.0 - weight) * (self.variance + weight * delta * delta)

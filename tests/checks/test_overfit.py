@@ -125,6 +125,19 @@ def test_a_resume_forgets_the_evaluations_since_the_best() -> None:
     assert [epoch(run, 1.0, eval_loss=x) for x in (1.4, 1.4, 1.4)] == ["-", "-", "-F"]
 
 
+def test_a_resume_before_the_best_forgets_it() -> None:
+    """A best of the part that was lost is no measure for what is trained anew."""
+    run = Run(Overfit)
+    for n, x in enumerate([1.5, 1.0, 1.2, 1.3, 1.4]):
+        epoch(run, 2.0 - n / 10, eval_a_loss=x, eval_b_loss=x + 1)
+    assert len(run.transitions) == 1
+    run.step = 25
+    assert run.other(loss=1.9, resumed_from=100) == "R"
+    run.step = 30
+    assert run.evaluation(eval_a_loss=1.4) == "-"
+    assert [epoch(run, 1.0, eval_a_loss=x) for x in (1.45, 1.42, 1.41)] == ["-"] * 3
+
+
 def test_values_that_are_not_finite_are_passed() -> None:
     """A NaN is no evaluation here, and no training loss."""
     run = Run(Overfit)

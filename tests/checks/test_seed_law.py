@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tailwatch.checks import CHECKS
 from tailwatch.core.check import RunConfig
-from tailwatch.core.findings import TransitionKind
+from tailwatch.core.findings import Finding, TransitionKind
 from tailwatch.core.reader import RunReader
 from tailwatch.core.runconfig import configured_learning_rate
 from tests.checks import oracle
@@ -135,20 +135,25 @@ def runs(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 def reader_for(config: Any) -> RunReader:
-    return RunReader(SEED, RunConfig(configured_learning_rate(config)), whole_file=True)
+    """With every check at work: what the others find changes nothing in what the seed says."""
+    return RunReader(CHECKS, RunConfig(configured_learning_rate(config)), whole_file=True)
 
 
 def restarted(reader: RunReader) -> RunReader:
     state = msgspec.msgpack.decode(msgspec.msgpack.encode(reader.to_state()))
-    return RunReader.from_state(SEED, None, state)
+    return RunReader.from_state(CHECKS, None, state)
 
 
 def line_of(row: dict[str, Any]) -> bytes:
     return json.dumps(row).encode() + b"\n"
 
 
+def findings(reader: RunReader) -> list[Finding]:
+    return [f for f in reader.monitor.diagnose() if f.category in oracle.SEVERITY]
+
+
 def said(reader: RunReader) -> list[str]:
-    return [finding.category for finding in reader.monitor.diagnose()]
+    return [finding.category for finding in findings(reader)]
 
 
 @settings(deadline=None, max_examples=250)
@@ -173,7 +178,7 @@ def test_the_live_life_never_claims_more(rows: list[dict[str, Any]], config: Any
     reader = reader_for(config)
     for count, row in enumerate(rows, 1):
         for transition in reader.feed(line_of(row)):
-            if transition.kind is TransitionKind.FIRING:
+            if transition.kind is TransitionKind.FIRING and transition.category in oracle.SEVERITY:
                 assert transition.category in oracle.diagnose(rows[:count], config)
                 severity = oracle.SEVERITY[transition.category]
                 assert severity == transition.severity.value
@@ -200,7 +205,7 @@ def test_a_finding_names_where_it_began(rows: list[dict[str, Any]], config: Any)
     for row in rows:
         reader.feed(line_of(row))
     prefixes = [oracle.diagnose(rows[:count], config) for count in range(len(rows) + 1)]
-    for finding in reader.monitor.diagnose():
+    for finding in findings(reader):
         mark = finding.evidence.mark
         if finding.category == "no_metrics":
             assert mark is None
@@ -234,9 +239,8 @@ def test_golden_cases(path: Path) -> None:
                 assert case["prefixes"][count] == said(reader)
                 expected = oracle.diagnose(case["rows"][:count], case["config"])
                 assert expected == said(reader)
-        findings = reader.monitor.diagnose()
         assert case["findings"] == [
-            {"category": f.category, "severity": f.severity.value} for f in findings
+            {"category": f.category, "severity": f.severity.value} for f in findings(reader)
         ]
 
 

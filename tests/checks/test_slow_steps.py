@@ -65,6 +65,12 @@ def test_a_slow_step_now_and_then_is_normal() -> None:
     assert times(run, *([0.5] * 9 + [60.0]) * 30) == "-" * 300
 
 
+def test_a_slow_last_step_is_normal() -> None:
+    """It saves the model: a run that ends within a few slow steps is not told of."""
+    run = Run(SlowSteps)
+    assert times(run, *[0.5] * 60, *[60.0] * 9) + run.rest() == "-" * 70
+
+
 def test_it_is_over_below_one_point_three() -> None:
     """Times between 1.3 and 2 neither fire nor clear; 20 rows below 1.3 end it."""
     run = Run(SlowSteps)

@@ -175,6 +175,10 @@ class Daemon:
         """Series as they are written -> value."""
         status, text = self.get("/metrics")
         if status != 200:
+            code = self.process.poll() if self.process is not None else None
+            assert code is None, (
+                f"the daemon ended with {code}: {self.log_path.read_text()[-500:]}"
+            )
             return {}
         lines = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
         return {series: float(value) for series, _, value in lines}
