@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from tailwatch.checks.slow_steps import SlowSteps
 from tailwatch.core.findings import Mark
-from tests.checks.lists import above, frozen, levels, rows_of, stretches
+from tests.checks.lists import above, frozen, levels, noise, rows_of, stretches
 from tests.checks.runs import Run
 
 
@@ -88,7 +88,7 @@ def test_times_that_are_none(odd: float) -> None:
 
 
 @settings(deadline=None, max_examples=60)
-@given(stretches(1.0, 1.2, 0.8, 1.9, 2.2, 9.0, math.nan))
+@given(stretches(1.0, 1.2, 0.8, 1.9, 2.2, 9.0, math.nan) | noise(1.0, 0.5, 0.02))
 def test_levels_are_those_of_the_lists(values: list[float]) -> None:
     """On each row the level is what the list of all earlier times gives."""
     expected = frozen(values, 0.02, lambda x, usual: above(x, 2 * usual), 50)
