@@ -75,7 +75,7 @@ def test_it_is_over_below_one_point_three() -> None:
     """Times between 1.3 and 2 neither fire nor clear; 20 rows below 1.3 end it."""
     run = Run(SlowSteps)
     times(run, *[1.0] * 50, *[5.0] * 10)
-    assert times(run, *[1.0] * 19, 1.9, *[1.0] * 19) == "-" * 39
+    assert times(run, *[1.0] * 19, 1.4, *[1.0] * 19) == "-" * 39
     assert times(run, 1.0) == "R"
 
 
