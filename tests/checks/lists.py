@@ -9,6 +9,7 @@ of their own.
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from operator import mul
@@ -60,6 +61,21 @@ def stretches(
     return st.lists(part, max_size=parts).map(
         lambda chosen: [value for value, count in chosen for _ in range(count)][:160]
     )
+
+
+def noise(
+    level: float, sigma: float, drift: float, count: int = 160
+) -> st.SearchStrategy[list[float]]:
+    """Values in noise around a level that wanders: no two alike, and many near the limits."""
+
+    def make(seed: int) -> list[float]:
+        rng, at, values = random.Random(seed), 0.0, []
+        for _ in range(count):
+            at += rng.gauss(0, drift)
+            values.append(level * math.exp(at + rng.gauss(0, sigma)))
+        return values
+
+    return st.integers(0, 10**6).map(make)
 
 
 def levels(check: Check, rows: Sequence[Row]) -> list[bool]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from tailwatch.checks.entropy_low import EntropyLow
-from tests.checks.lists import above, levels, mean, rows_of, stretches
+from tests.checks.lists import above, levels, mean, noise, rows_of, stretches
 from tests.checks.runs import Run
 
 
@@ -73,7 +73,7 @@ def test_values_that_are_not_finite_are_passed() -> None:
 
 
 @settings(deadline=None, max_examples=80)
-@given(stretches(1.0, 0.7, 0.11, 0.03, 0.001, math.nan, times=(1, 9, 30)))
+@given(stretches(1.0, 0.7, 0.11, 0.03, 0.001, math.nan, times=(1, 9, 30)) | noise(0.3, 0.3, 0.3))
 def test_levels_are_those_of_the_lists(values: list[float]) -> None:
     """On each row the level is what the list of all values gives."""
     expected = []

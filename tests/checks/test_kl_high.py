@@ -60,6 +60,13 @@ def test_a_run_away_from_the_reference() -> None:
     )
 
 
+@pytest.mark.parametrize(("value", "found"), [(0.99, False), (1.1, True)])
+def test_five_times_the_usual(value: float, found: bool) -> None:
+    """Where 0.2 is usual, 1 is the limit."""
+    run = Run(KlHigh, rewarded=True)
+    assert found == ("F" in run.feed("kl_reference", [0.2] * 200 + [value] * 60))
+
+
 def test_single_rows_are_none() -> None:
     """Some estimators of the KL give single rows that are wild."""
     run = Run(KlHigh, rewarded=True)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from tailwatch.checks.loss_runaway import LossRunaway
 from tailwatch.core.findings import Mark
-from tests.checks.lists import above, deviation, levels, mean, rows_of, running, stretches
+from tests.checks.lists import above, deviation, levels, mean, noise, rows_of, running, stretches
 from tests.checks.runs import Run
 
 NAN, INF = math.nan, math.inf
@@ -95,7 +95,7 @@ def test_it_is_over_near_the_best() -> None:
     assert run.losses(*[2.5] * 200) == "-" * 200
     back = run.losses(*[2.0] * 80)
     assert back.count("R") == 1
-    assert back.index("R") > 20
+    assert back.index("R") == 23  # The smoothed loss needs 4 rows to come down.
 
 
 def test_high_losses_of_a_warm_up_are_none() -> None:
@@ -168,7 +168,10 @@ def oracle(values: Sequence[float]) -> bool:
 
 
 @settings(deadline=None, max_examples=40)
-@given(stretches(2.0, 2.3, 1.1, 3.7, 8.0, 31.0, NAN, times=(1, 2, 6, 25), parts=5))
+@given(
+    stretches(2.0, 2.3, 1.1, 3.7, 8.0, 31.0, NAN, times=(1, 2, 6, 25), parts=5)
+    | noise(2.0, 0.3, 0.1)
+)
 def test_levels_are_those_of_the_lists(values: list[float]) -> None:
     """On each row the level is what the list of all losses gives."""
     values = values[:70]

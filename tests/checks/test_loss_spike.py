@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from tailwatch.checks.loss_spike import LossSpike
 from tailwatch.core.findings import Mark
 from tailwatch.core.rows import Row
-from tests.checks.lists import above, frozen, levels, rows_of, stretches
+from tests.checks.lists import above, frozen, levels, noise, rows_of, stretches
 from tests.checks.runs import Run
 
 NAN, INF = math.nan, math.inf
@@ -24,6 +24,11 @@ def test_fires_on_the_fifth_row() -> None:
     evidence = run.transitions[0].evidence
     assert evidence.values == {"loss": 4.0, "baseline": 2.0, "threshold": 4.0}
     assert Mark(51, 510, 5100) == evidence.mark
+
+
+def test_small_losses_spike_too() -> None:
+    """There is no floor: what counts is the ratio."""
+    assert Run(LossSpike).losses(*[0.001] * 50, *[0.003] * 5)[-1] == "F"
 
 
 def test_four_rows_are_not_enough() -> None:
@@ -107,7 +112,7 @@ def test_a_new_segment_begins_anew() -> None:
 
 
 @settings(deadline=None, max_examples=60)
-@given(stretches(2.0, 2.3, 1.7, 3.9, 4.7, 9.0, NAN))
+@given(stretches(2.0, 2.3, 1.7, 3.9, 4.7, 9.0, NAN) | noise(2.0, 0.5, 0.02))
 def test_levels_are_those_of_the_lists(values: list[float]) -> None:
     """On each row the level is what the list of all earlier losses gives."""
     expected = frozen(values, 0.02, lambda x, usual: above(x, 2 * usual), 50)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from tailwatch.checks.loss_spikes import LossSpikes
 from tailwatch.core.findings import Mark, Severity
-from tests.checks.lists import above, levels, mean, rows_of, stretches
+from tests.checks.lists import above, levels, mean, noise, rows_of, stretches
 from tests.checks.runs import Run
 
 NAN = math.nan
@@ -84,7 +84,7 @@ def test_rows_without_a_loss_do_not_end_it() -> None:
 
 
 @settings(deadline=None, max_examples=60)
-@given(stretches(2.0, 2.2, 1.7, 2.9, 3.4, 9.0, NAN, times=(1, 1, 2, 30)))
+@given(stretches(2.0, 2.2, 1.7, 2.9, 3.4, 9.0, NAN, times=(1, 1, 2, 30)) | noise(2.0, 1.0, 0.0))
 def test_levels_are_those_of_the_lists(values: list[float]) -> None:
     """On each row the level is what the list of all earlier losses, cut at their limits, gives."""
     kept: list[float] = []

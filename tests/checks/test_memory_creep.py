@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailwatch.checks.memory_creep import MemoryCreep
-from tests.checks.lists import above, deviation, levels, mean, rows_of
+from tests.checks.lists import above, deviation, levels, mean, noise, rows_of
 from tests.checks.runs import Run
 
 
@@ -38,6 +38,16 @@ def test_less_than_a_gibibyte_is_none() -> None:
 def test_less_than_five_percent_is_none() -> None:
     """1 GiB on a card of 80 is not much."""
     assert memory(Run(MemoryCreep), *[70 + n / 500 for n in range(1500)]) == "-" * 1500
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "found"),
+    [(10.0, 10.9, False), (10.0, 11.2, True), (60.0, 62.9, False), (60.0, 63.3, True)],
+)
+def test_by_a_gibibyte_and_five_percent(first: float, last: float, found: bool) -> None:
+    """1 GiB of 10, 3 of 60."""
+    steps = [first] * 60 + [first + 0.1] * 100 + [first + 0.2] * 100 + [last - 0.05] * 60
+    assert found == ("F" in memory(Run(MemoryCreep), *steps, last))
 
 
 def test_growth_within_two_blocks_is_none() -> None:
@@ -84,6 +94,7 @@ def test_a_new_segment_begins_anew() -> None:
         st.tuples(st.sampled_from([10.0, 10.7, 11.3, 12.9, 15.1]), st.sampled_from([5, 30, 90])),
         max_size=8,
     )
+    | noise(10.0, 0.02, 0.01, 320).map(lambda values: [(value, 1) for value in values])
 )
 def test_levels_are_those_of_the_lists(parts: list[tuple[float, int]]) -> None:
     """On each row the level is what the list of all values gives."""

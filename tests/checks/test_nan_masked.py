@@ -58,6 +58,12 @@ def test_where_zeros_are_usual_one_proves_nothing(before: float) -> None:
             assert run.row(loss=0.0, grad_norm=0.5) == "-"
 
 
+def test_after_a_loss_of_a_hundredth_zeros_are_not_usual() -> None:
+    """0.01 is not rounded to 0 by anyone."""
+    run = Run(NanMasked)
+    assert run.row(loss=0.01, grad_norm=0.5) + run.row(loss=0.0, grad_norm=INF) == "-F"
+
+
 def test_where_zeros_are_usual_three_rows_are_needed() -> None:
     """There the norm has to stay bad for 3 rows, and then it fires."""
     run = Run(NanMasked, rewarded=True)
@@ -123,7 +129,8 @@ def test_a_norm_at_a_root(square: int, loss: float) -> None:
 @pytest.mark.parametrize(
     "norms",
     [
-        [math.sqrt(2) + 2e-6] * 9,
+        [math.sqrt(2) + 1.1e-6] * 9,
+        [math.sqrt(2) - 1.1e-6] * 9,
         [math.sqrt(9)] * 9,
         [0.0] * 9,
         [math.sqrt(2), math.sqrt(3)] * 5,
@@ -151,6 +158,14 @@ def test_rounded_losses_near_zero_may_stand_still() -> None:
     """0.0001 again and again beside a clipped norm is a loss that was rounded."""
     run = Run(NanMasked)
     assert "".join(run.row(loss=0.0001, grad_norm=1.0) for _ in range(50)) == "-" * 50
+
+
+def test_a_root_within_a_millionth() -> None:
+    """Single precision rounds a root a little."""
+    run = Run(NanMasked)
+    run.row(loss=1.0, grad_norm=0.7)
+    norm = math.sqrt(2) + 9e-7
+    assert "".join(run.row(loss=1.0, grad_norm=norm) for _ in range(3)) == "--F"
 
 
 # 4. Null.

@@ -91,6 +91,14 @@ def test_the_gap(loss: float, evaluated: float, edge: str) -> None:
         )
 
 
+@pytest.mark.parametrize(("rows", "edge"), [(6, "-"), (7, "F")])
+def test_the_gap_is_to_the_smoothed_training_loss(rows: int, edge: str) -> None:
+    """A few easy batches are no memory of the data: the mean has to come below 0.3."""
+    run = Run(Overfit)
+    run.losses(*[0.5] * 20, *[0.1] * rows)
+    assert edge == run.evaluation(eval_loss=1.0)
+
+
 def test_a_gap_that_stays_is_not_over_with_a_new_best() -> None:
     """A new best that is still far above the training loss changes nothing."""
     run = Run(Overfit)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from tailwatch.checks.reward_drop import RewardDrop
-from tests.checks.lists import above, deviation, levels, mean, rows_of, stretches
+from tests.checks.lists import above, deviation, levels, mean, noise, rows_of, stretches
 from tests.checks.runs import Run
 
 
@@ -41,6 +41,13 @@ def test_a_fall_of_less_than_half_is_none() -> None:
     assert "F" not in rewards(*[n / 50 for n in range(50)], *[0.6] * 300)[1]
 
 
+@pytest.mark.parametrize(("reward", "found"), [(0.55, True), (0.65, False)])
+def test_half_of_the_gain_since_the_twentieth_row(reward: float, found: bool) -> None:
+    """The gain is counted from the smoothed reward of the 20th row, 0.24 here, to the best, 1."""
+    rising = [n / 50 for n in range(51)] + [1.0] * 100
+    assert found == ("F" in rewards(*rising, *[reward] * 100)[1])
+
+
 def test_noise_is_none() -> None:
     """A reward that stays where it is, in noise, does not drop."""
     noise = random.Random(3)
@@ -52,7 +59,7 @@ def test_it_is_over_after_twenty_rows() -> None:
     run, _ = rewards(*[n / 50 for n in range(50)], *[0.0] * 40)
     back = run.feed("reward", [1.0] * 60)
     assert back.count("R") == 1
-    assert back.index("R") >= 20
+    assert back.index("R") == 21  # The second row is the first of the 20.
 
 
 def test_values_that_are_not_finite_are_passed() -> None:
@@ -86,7 +93,9 @@ def oracle(values: list[float]) -> bool:
 
 
 @settings(deadline=None, max_examples=40)
-@given(stretches(0.0, 1.0, 1.3, -0.4, 2.9, math.nan, times=(1, 6, 25), parts=5))
+@given(
+    stretches(0.0, 1.0, 1.3, -0.4, 2.9, math.nan, times=(1, 6, 25), parts=5) | noise(1.0, 0.1, 0.1)
+)
 def test_levels_are_those_of_the_lists(values: list[float]) -> None:
     """On each row the level is what the list of all rewards gives."""
     values = values[:90]
