@@ -131,7 +131,7 @@ class Files:
             if path not in seen and tracked.root not in missing and not tracked.given_up:
                 self._reading.hinted[path] = None
             if tracked.aliases and not missing:
-                tracked.aliases = {k: v for k, v in tracked.aliases.items() if v in seen}
+                tracked.aliases = {k: v for k, v in tracked.aliases.items() if k in seen}
         self._end(monotonic_s)
         self._reading.tidy(inodes)
         self.known_roots |= set(self.scanner.roots()) - missing
@@ -246,7 +246,7 @@ class Files:
         self.follower.release(old)
         del self._reading.files[old]
         owner.path, owner.root = found.path, found.root
-        owner.aliases.pop(found.inode, None)
+        owner.aliases.pop(found.path, None)
         owner.gone_s = None
         self._reading.files[found.path] = owner
         self.moved(owner, old)

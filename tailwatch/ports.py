@@ -74,7 +74,7 @@ class Follower(Protocol):
         self,
         path: str,
         cursor: Cursor,
-        alias: str | None,
+        names: Sequence[str],
         others: Sequence[Cursor],
         foreign: Callable[[Identity], bool],
     ) -> OpenFile | None:

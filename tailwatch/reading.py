@@ -201,8 +201,8 @@ class Reading:
         def foreign(identity: Identity) -> bool:
             return self.owners.is_of_another(tracked, identity)
 
-        alias, others = tracked.alias(cursor), tracked.others(cursor)
-        return self.follower.remainder(tracked.path, cursor, alias, others, foreign)
+        names, others = tracked.names_of(cursor), tracked.others(cursor)
+        return self.follower.remainder(tracked.path, cursor, names, others, foreign)
 
     def _read_previous(self, tracked: Tracked, now_s: float, monotonic_s: float) -> int:
         read = 0
@@ -272,7 +272,7 @@ class Reading:
                     self.take(tracked, tracked.rest(), now_s)
             # Its writer may not know that the file has another name now.
             renamed = tracked.left and monotonic_s - tracked.read_at_s < RENAMED_S
-            tracked.given_up = tracked.alias(tracked.cursor) is None and not renamed
+            tracked.given_up = not (tracked.names_of(tracked.cursor) or renamed)
             self.follower.release(tracked.path)
         elif tracked.complaint != why.reason and not why.unfinished:
             tracked.complaint = why.reason

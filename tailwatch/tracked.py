@@ -21,6 +21,8 @@ from .paging import Paged
 REST_S = 600.0
 REST_GAPS = 10
 ALIASES_MAX = 256
+NAMES_MAX = 8
+"""So many names of one file are looked at: what became of it may lie beside any."""
 PAST_MAX = 16
 
 
@@ -50,7 +52,7 @@ class Tracked:
         arrivals: The silences between live reads.
         writer: A process that was seen to hold the file open for writing, in this silence.
         sought_writer: Whether one was looked for.
-        aliases: Other paths under which its files were seen, by device and inode: hard links,
+        aliases: Other paths under which its files were seen -> device and inode: hard links,
             and where they were moved.
         previous: Files that it was before a rotation, from which something may still come.
         past: Where we were in files that are done with: to know them under other names.
@@ -83,7 +85,7 @@ class Tracked:
     sought_writer: bool = False
     _heard: tuple[int, bool, float] = (0, False, 0.0)
     at_rest: bool = False
-    aliases: dict[tuple[int, int], str] = field(default_factory=dict)
+    aliases: dict[str, tuple[int, int]] = field(default_factory=dict)
     previous: list[Previous] = field(default_factory=list)
     past: list[Cursor] = field(default_factory=list)
     proof: Cursor | None = None
@@ -114,9 +116,10 @@ class Tracked:
         if found.size == SIZE_UNKNOWN and not trail.until_ns:
             self.cursor.trail = trail._replace(until_ns=found.changed[1])
 
-    def alias(self, cursor: Cursor) -> str | None:
-        """Another path of the file that *cursor* is in."""
-        return self.aliases.get(cursor.identity[:2])
+    def names_of(self, cursor: Cursor) -> list[str]:
+        """Other paths of the file that *cursor* is in, the newest last."""
+        inode = cursor.identity[:2]
+        return [path for path, each in self.aliases.items() if each == inode][-NAMES_MAX:]
 
     def others(self, cursor: Cursor) -> list[Cursor]:
         """Where we were in the other files of the run."""
@@ -127,7 +130,8 @@ class Tracked:
         """One of its files was seen under another path."""
         if len(self.aliases) >= ALIASES_MAX:
             self.aliases.clear()
-        self.aliases[inode] = path
+        self.aliases.pop(path, None)  # The newest is last.
+        self.aliases[path] = inode
 
     def done_with(self, cursor: Cursor) -> None:
         """Nothing more is expected of a file; only its place is kept, to know it again."""
@@ -135,7 +139,7 @@ class Tracked:
             return
         self.past.append(cursor)
         # First those go that were not seen under another name.
-        away = [each for each in self.past if self.alias(each) is None]
+        away = [each for each in self.past if not self.names_of(each)]
         if len(away) > PAST_MAX:
             self.forget(away[0])
         elif len(self.past) > ALIASES_MAX:

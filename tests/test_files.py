@@ -51,11 +51,11 @@ class FakeFollower:
         self,
         path: str,
         cursor: Cursor,
-        alias: str | None,
+        names: Sequence[str],
         others: Sequence[Cursor],
         foreign: Callable[[Identity], bool],
     ) -> OpenFile | None:
-        return self._real.remainder(path, cursor, alias, others, foreign)
+        return self._real.remainder(path, cursor, names, others, foreign)
 
     def is_same(self, path: str, cursor: Cursor) -> bool:
         return self._real.is_same(path, cursor)

@@ -392,3 +392,17 @@ def test_a_run_that_ends_and_moves_before_it_can_be_kept(
     assert [record.path for record in machine.store.load().runs] == [
         str(path.parent / "back.jsonl")
     ]
+
+
+def test_a_rotation_beside_any_name_of_a_file_is_found(machine: Machine) -> None:
+    """A file with three names, copied and emptied beside the second: what was unread is read."""
+    path = write(machine, "a/m.jsonl", 2)
+    machine.settle()
+    for name in ("b/m.jsonl", "links/1.jsonl"):
+        (machine.root / name).parent.mkdir()
+        os.link(path, machine.root / name)
+        machine.settle()
+    write(machine, "a/m.jsonl", 3)
+    shutil.copyfile(path, machine.root / "b/m.jsonl.1")
+    path.write_bytes(b"")
+    machine.check()

@@ -115,14 +115,14 @@ class LocalFollower:
         self,
         path: str,
         cursor: Cursor,
-        alias: str | None,
+        names: Sequence[str],
         others: Sequence[Cursor],
         foreign: Callable[[Identity], bool],
     ) -> LocalFile | None:
         """
         The file that *cursor* was in, now that *path* is another one, or none.
 
-        Found by the descriptor that was kept, under *alias*, or as a sibling: what
+        Found by the descriptor that was kept, under another of its *names*, or as a sibling: what
         rename rotation and copytruncate leave beside the file, gzipped or not. What
         holds more of what was read at one of the *others* is a copy of that one; what
         is *foreign* is another run's.
@@ -145,8 +145,8 @@ class LocalFollower:
             if found := self._continues(path, kept, cursor, is_no_copy, kept=True):
                 return found
         candidates = _siblings(path, cursor)
-        if alias is not None:
-            candidates = [alias, *candidates, *_siblings(alias, cursor)]
+        beside = [sibling for name in names for sibling in _siblings(name, cursor)]
+        candidates = [*reversed(names), *candidates, *beside]
         for candidate in dict.fromkeys(candidates):
             with contextlib.suppress(OSError):
                 if found := self._candidate(path, candidate, cursor, is_no_copy):

@@ -40,14 +40,14 @@ class SavesFollower:
         self,
         path: str,
         cursor: Cursor,
-        alias: str | None,
+        names: Sequence[str],
         others: Sequence[Cursor],
         foreign: Callable[[Identity], bool],
     ) -> OpenFile | None:
         """The file that *cursor* was in; of saves that are gone, nothing remains."""
         if is_state(path):
             return None
-        return self._inner.remainder(path, cursor, alias, others, foreign)
+        return self._inner.remainder(path, cursor, names, others, foreign)
 
     def pass_known(
         self, path: str, cursor: Cursor, others: Sequence[Cursor], beside: str

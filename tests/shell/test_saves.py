@@ -115,8 +115,8 @@ def test_follower_reads_states_and_leaves_the_rest(trainer: Trainer, tmp_path: P
     cursor = Cursor()
     cursor.advance(opened.read(0, 1000))
     (trainer.out / "trainer_state.json.1").write_bytes(opened.read(0, 1000) * 2)
-    assert inner.remainder(run, cursor, None, [], lambda _: False) is not None
-    assert follower.remainder(run, cursor, None, [], lambda _: False) is None
+    assert inner.remainder(run, cursor, [], [], lambda _: False) is not None
+    assert follower.remainder(run, cursor, [], [], lambda _: False) is None
     hidden = Trainer(tmp_path / "no")
     hidden.log_to(50)
     hidden.save()

@@ -172,7 +172,7 @@ class _Follower:
         self,
         path: str,
         cursor: Cursor,
-        alias: str | None,
+        names: Sequence[str],
         others: Sequence[Cursor],
         foreign: Callable[[Identity], bool],
     ) -> None:
