@@ -228,6 +228,7 @@ class Tracked:
             "paged": self.paged,
             "previous": [each.cursor.to_state() for each in self.previous],
             "arrivals": self.arrivals.to_state(),
+            "aliases": list(self.aliases.items())[-NAMES_MAX:],
             "past": [cursor.to_state() for cursor in self.past],
         }
         for name in _KEPT:
@@ -254,7 +255,8 @@ class Tracked:
         for saved in state["previous"]:
             old = Cursor.from_state(saved)
             tracked.previous.append(Previous(old, LineBuffer(offset=old.offset), 0.0))
-        tracked.arrivals = Arrivals(**state["arrivals"])
+        tracked.arrivals = Arrivals(**state.get("arrivals", {}))
+        tracked.aliases = {path: (inode[0], inode[1]) for path, inode in state.get("aliases", [])}
         tracked.past = [Cursor.from_state(saved) for saved in state["past"]]
         for name in _KEPT:
             setattr(tracked, name, state[name])

@@ -394,7 +394,8 @@ def test_a_run_that_ends_and_moves_before_it_can_be_kept(
     ]
 
 
-def test_a_rotation_beside_any_name_of_a_file_is_found(machine: Machine) -> None:
+@pytest.mark.parametrize("down", [False, True], ids=["running", "stopped"])
+def test_a_rotation_beside_any_name_of_a_file_is_found(machine: Machine, down: bool) -> None:
     """A file with three names, copied and emptied beside the second: what was unread is read."""
     path = write(machine, "a/m.jsonl", 2)
     machine.settle()
@@ -402,7 +403,11 @@ def test_a_rotation_beside_any_name_of_a_file_is_found(machine: Machine) -> None
         (machine.root / name).parent.mkdir()
         os.link(path, machine.root / name)
         machine.settle()
+    if down:
+        machine.kill()
     write(machine, "a/m.jsonl", 3)
     shutil.copyfile(path, machine.root / "b/m.jsonl.1")
     path.write_bytes(b"")
+    if down:
+        machine.start()
     machine.check()
