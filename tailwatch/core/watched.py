@@ -124,7 +124,7 @@ class Watched:
     def _values(self) -> list[Any]:
         values = list(self.check.to_state().values())
         if self.check.check_set == "user":  # A stranger's: what cannot be written stops us all.
-            json.dumps(values, allow_nan=False)
+            json.dumps(values)
         return values
 
     @classmethod

@@ -32,6 +32,7 @@ from typing import Any, ClassVar
 from tailwatch.board import Board
 from tailwatch.checks import CHECKS
 from tailwatch.core.check import mark
+from tailwatch.core.check_bases import SilenceCheck
 from tailwatch.core.findings import Evidence
 from tailwatch.core.globs import PathFilter
 from tailwatch.core.notices import Notice
@@ -52,6 +53,10 @@ OS_CALLS = (
     "open", "close", "pread", "stat", "lstat", "fstat", "lseek", "scandir", "memfd_create",
     "makedirs", "replace",
 )  # fmt: skip
+
+
+# Those that judge silences depend on when rows came, and a death takes its time.
+ROW_CHECKS = tuple(check for check in CHECKS if not issubclass(check, SilenceCheck))
 
 
 class Diary(Ledger):
@@ -273,7 +278,7 @@ class Life(Machine):
         courier = FileCourier(self.directory / "told", self.inbox, self.calls)
         policy = ReceiverPolicy("hook", frozenset({"critical"}), send_resolved=True)
         self.engine = Engine(
-            (*CHECKS, Diary), Options(), world, Dispatch([policy], {"hook": courier})
+            (*ROW_CHECKS, Diary), Options(), world, Dispatch([policy], {"hook": courier})
         )
         self.engine.restore()
         self.turn()

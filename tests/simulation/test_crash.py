@@ -78,6 +78,7 @@ def outcome(world: SimWorld) -> list[str]:
     return sorted(
         f"{run} {t.category} {t.kind.value} {t.mark} {t.continues} {t.evidence.message}"
         for run, t, _ in world.findings
+        if t.category not in ("run_quiet", "run_stalled")  # Those judge time, not rows.
     )
 
 

@@ -31,7 +31,7 @@ EXPECTED: dict[str, tuple[dict[str, int], tuple[int, int], list[str]]] = {
     "dreamer/dreamerv1_metrics.jsonl": ({"T": 86}, (1, 0), []),
     "dreamer/dreamerv3_metrics.head.jsonl": ({"T": 1500}, (1, 0), []),
     "hf-trainer/multi_eval_sets_trainer_state.json": ({"T": 30, "V": 186}, (1, 0), []),
-    "hf-trainer/qlora_diverged_trainer_state.json": ({"T": 10, "E": 1}, (1, 0), ["loss_diverged"]),
+    "hf-trainer/qlora_diverged_trainer_state.json": ({"T": 10, "E": 1}, (1, 0), ["loss_diverged", "loss_runaway"]),
     # Four runs of five rows: a new segment needs ten rows before it.
     "lingua/plm_metrics.jsonl": ({"T": 20}, (2, 2), []),
     "llamafactory/chatglm2_exam60_trainer_log.jsonl": ({"T": 244, "V": 13, "-": 1}, (1, 0), []),
@@ -60,8 +60,11 @@ EXPECTED: dict[str, tuple[dict[str, int], tuple[int, int], list[str]]] = {
 }  # fmt: skip
 # The only log in which something critical is told as it goes.
 INCIDENTS = {
-    "custom-loop/cs336_lr1_diverge_recover.jsonl": [("loss_diverged", 1200)],
-    "hf-trainer/qlora_diverged_trainer_state.json": [("loss_diverged", 70)],
+    "custom-loop/cs336_lr1_diverge_recover.jsonl": [
+        ("loss_diverged", 1200),
+        ("loss_runaway", 1200),
+    ],
+    "hf-trainer/qlora_diverged_trainer_state.json": [("loss_runaway", 50), ("loss_diverged", 70)],
 }
 
 NUMBER_KEYS = {

@@ -172,7 +172,8 @@ def test_stylegan() -> None:
     """Each value is an object of num, mean and std; the step is in thousands of images."""
     seen = read([stylegan(0, 1.25), stylegan(1, 1.5), stylegan(2, NAN)])
     assert (seen.kinds, seen.steps, seen.nans) == ("TTT", [0.032, 4.032, 8.032], [8.032])
-    assert seen.rows[0].values == {"loss": 1.25, "memory_gib": 9.5}
+    values = {"loss": 1.25, "discriminator_loss": 1.5, "memory_gib": 9.5}
+    assert seen.rows[0].values == values
     assert [row.timestamp_s for row in seen.rows] == [1.7e9, 1.7e9 + 1, 1.7e9 + 2]
     assert read([{"Loss/loss": {"num": 1, "mean": 0.5}}]).of("loss") == [0.5]
 
