@@ -174,7 +174,7 @@ def test_excluded_saves_are_not_read(tmp_path: Path) -> None:
     assert read_below(tmp_path, some) == [("a/trainer_state.json", 10, "")]
 
 
-LOGS = Path(os.environ.get("TAILWATCH_TEST_LOGS", "/work/shared/logs"))
+LOGS = Path(__file__).resolve().parents[2] / "shared" / "logs"
 
 
 @pytest.mark.skipif(not LOGS.is_dir(), reason="the collected files are not here")
