@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from .core.check import Check
 from .core.field_rules import FieldRules
 from .core.findings import Transition
+from .core.names import escape
 from .dispatch import Dispatch
 from .errors import StateWriteError
 from .files import Files
@@ -78,6 +79,7 @@ class Engine:
         self._sweep_due_s = 0.0
         self._store_retry_s: float | None = None
         self._stopping = False
+        self._missing: set[str] = set()
 
     def restore(self) -> None:
         """Take up what the store holds, and show it."""
@@ -160,6 +162,7 @@ class Engine:
         if first and not any(True for _ in files.all()):
             world.log.info("no_metric_file_yet", hint="waiting for one to appear")
         scanner = world.scanner
+        self._say_missing(scanner.missing())
         modes = world.watcher.tend(scanner.missing(), scanner.directories())
         for root, mode in modes.items():
             self._shown.watch_mode(root, mode)
@@ -174,7 +177,13 @@ class Engine:
         self._sweep_due_s = done_s + self._options.sweep_interval_s
         self._shown.took("sweep", done_s - monotonic_s)
 
-    # Findings.
+    def _say_missing(self, missing: set[str]) -> None:
+        """A root that cannot be read, or can be again, is said once."""
+        for root in sorted(missing - self._missing):
+            self._world.log.warning("root_unreadable", root=escape(root))
+        for root in sorted(self._missing - missing):
+            self._world.log.info("root_readable", root=escape(root))
+        self._missing = missing
 
     def _restarted(self, reason: str) -> None:
         self._shown.totals["restarts", reason] += 1

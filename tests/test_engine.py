@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -12,6 +14,7 @@ from tailwatch.core.outbox import Outcome
 from tailwatch.core.rows import Row
 from tailwatch.messages import RunRecord, Stop
 
+from .model.harness import Machine, Silent
 from .simulation.world import Process, SimWorld
 
 FILE = "/runs/a/m.jsonl"
@@ -547,3 +550,27 @@ def test_another_file_where_a_run_ended_counts_from_its_start(
 
     assert (view.rows, view.tallies["nan_loss"].total) == (4, 2)
     assert len(told(world)) == 2
+
+
+def test_a_root_that_cannot_be_read_is_said_once() -> None:
+    """A root that goes away is named, once; and once more when it is back."""
+    machine, said = Machine("none"), []
+
+    class Noted(Silent):
+        def _say(self, event: str, **facts: Any) -> None:
+            said.append(event)
+
+        debug = info = warning = error = _say
+
+    assert machine.engine is not None
+    machine.engine._world.log = Noted()
+    away = machine.root.with_name("away")
+    for move in (lambda: machine.root.rename(away), lambda: away.rename(machine.root)):
+        machine.settle(2)
+        move()
+        machine.settle(2)
+    machine.close()
+    assert [event for event in said if event.startswith("root_")] == [
+        "root_unreadable",
+        "root_readable",
+    ]
