@@ -123,8 +123,7 @@ class Tracked:
 
     def others(self, cursor: Cursor) -> list[Cursor]:
         """Where we were in the other files of the run."""
-        known = (self.cursor, *(each.cursor for each in self.previous), *self.past)
-        return [each for each in known if each is not cursor]
+        return [each for each in self.cursors() if each is not cursor]
 
     def also_at(self, inode: tuple[int, int], path: str) -> None:
         """One of its files was seen under another path."""
