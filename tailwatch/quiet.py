@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
@@ -67,11 +68,14 @@ class Quiet:
             if monotonic_s - tracked.read_at_s >= self._look_s and tracked.arrivals.gaps:
                 silent.append(tracked)
         self._seek_writers(silent, monotonic_s)
+        silences_s: list[float] = []
         for tracked in silent:
             silence = self._silence(tracked, monotonic_s)
             if transitions := tracked.reader.monitor.tick(silence):
+                silences_s = silences_s or self._silences_s()
                 apart_s = min(TOGETHER_S, silence.silence_s / 4)
-                self.take(tracked, self._together(tracked, transitions, apart_s), now_s)
+                told = self._together(tracked, transitions, silences_s, apart_s)
+                self.take(tracked, told, now_s)
 
     def _silence(self, tracked: Tracked, monotonic_s: float) -> Silence:
         reader = tracked.reader
@@ -103,20 +107,30 @@ class Quiet:
             for tracked in wanted:
                 tracked.writer, tracked.sought_writer = found.get(tracked.path), True
 
+    def _silences_s(self) -> list[float]:
+        """Since when each unfinished run is silent, sorted: once for all that stall together."""
+        return sorted(
+            each.read_at_s
+            for each in self.reading.files.values()
+            if each.name is not None and each.arrivals.gaps
+            if not each.reader.progress.finished(each.reader.monitor.config)
+        )
+
     def _together(
-        self, tracked: Tracked, transitions: list[Transition], apart_s: float
+        self,
+        tracked: Tracked,
+        transitions: list[Transition],
+        silences_s: list[float],
+        apart_s: float,
     ) -> list[Transition]:
         """What is said of many runs that fell silent together is said by the first one."""
         told = []
         for transition in transitions:
             if transition.category == "run_stalled":
                 since_s = tracked.read_at_s
-                others = sum(
-                    abs(each.read_at_s - since_s) <= apart_s
-                    for each in self.reading.files.values()
-                    if each is not tracked and each.name is not None and each.arrivals.gaps
-                    if not each.reader.progress.finished(each.reader.monitor.config)
-                )
+                first = bisect.bisect_left(silences_s, since_s - apart_s)
+                after = bisect.bisect_right(silences_s, since_s + apart_s)
+                others = after - first - 1  # Itself is one of them.
                 known = any(abs(each - since_s) <= apart_s for each in self._told_s)
                 self._told_s = [*self._told_s[-63:], since_s]
                 if others:
