@@ -71,8 +71,9 @@ class SegmentTracker:
             self.restarted = False
             if not self.rows:
                 return Course.SAME
+            # A rotated log goes on where it was: the trainer was not started again.
             goes_on = row.has_step and self.last_step is not None and row.step > self.last_step
-            return Course.RESUMED if goes_on else Course.NEW_SEGMENT
+            return Course.SAME if goes_on else Course.NEW_SEGMENT
         # Steps before the first loss may have been of another kind.
         first_loss = "loss" in row.values and not self.seen_loss
         if first_loss or not self._drives(row) or self.last_step is None:

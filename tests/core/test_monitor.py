@@ -226,6 +226,16 @@ def test_a_resume_keeps_what_is_not_latched() -> None:
     assert edges(monitor.firing()) == [("loss_diverged", "firing")]
 
 
+def test_a_rotation_is_no_resume() -> None:
+    """A new file whose steps go on says nothing, and what fires does not page again for it."""
+    monitor = RunMonitor(CHECKS)
+    assert edges(feed(monitor, [*falling(20), row(21, loss=NAN)])) == [("nan_loss", "firing")]
+    monitor.source_restarted()
+    assert feed(monitor, [row(22, loss=NAN), row(23, loss=NAN)]) == []
+    assert (monitor.segment, monitor.resumes) == (1, 0)
+    assert edges(monitor.firing()) == [("nan_loss", "firing")]
+
+
 def test_whole_file_knows_no_segments() -> None:
     """Asked to, the monitor takes all rows as one segment, whatever their steps do."""
     monitor = RunMonitor(CHECKS, whole_file=True)

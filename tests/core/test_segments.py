@@ -107,10 +107,10 @@ def test_rows_without_a_step_drive_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "expected"), [(300, RESUMED), (291, RESUMED), (290, NEW), (150, NEW), (0, NEW)]
+    ("step", "expected"), [(300, SAME), (291, SAME), (290, NEW), (150, NEW), (0, NEW)]
 )
 def test_truncation(step: int, expected: Course) -> None:
-    """In a file written anew, steps that go on are a resume, all others a new segment."""
+    """In a file written anew, steps that go on are as before, all others a new segment."""
     tracker = after(range(0, 300, 10))
     tracker.source_restarted()
     assert courses(tracker, [step]) == [expected]

@@ -198,8 +198,8 @@ def test_verl() -> None:
 
 
 def test_verl_truncates_when_it_resumes() -> None:
-    """It writes its log anew: on from the step before is a resume, from an earlier one a segment."""
-    for first, life in ((4, (1, 1)), (2, (2, 0))):
+    """It writes its log anew: on from the step before changes nothing, an earlier one does."""
+    for first, life in ((4, (1, 0)), (2, (2, 0))):
         seen = Seen().feed(lines_of(1, 2, 3))
         seen.reader.source_restarted()
         seen.feed(lines_of(first, first + 1))
