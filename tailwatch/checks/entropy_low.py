@@ -52,7 +52,7 @@ class EntropyLow(Check):
         "alpha": 0.1,
         "share": 0.1,
         "nats_max": 0.1,
-        "first_rows": 10,
+        "warm_up_rows": 10,
     }
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class EntropyLow(Check):
         if self.off:
             return None
         self.smooth.update(entropy)
-        if self.first.n < limits["first_rows"]:
+        if self.first.n < limits["warm_up_rows"]:
             self.first.update(entropy)
             return None
         now = self.smooth.mean

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from ..core.check import Check, mark
+from ..core.check import Check, Waiting, mark
 from ..core.findings import Evidence, Hold, Mark, Severity
 from ..core.numbers import shown
 from ..core.rows import Row
@@ -15,7 +15,7 @@ from ..core.stats import Ewma
 class LossRunaway(Check):
     """
     What it finds:
-        A smoothed loss of more than 1.5 times its best, by a clear distance (0.05,
+        A smoothed loss of more than 1.5 times its best, by a clear distance (0.01,
         0.75 deviations of now, and 2 of those at the best), for 5 rows running. Or,
         from the first row on, a loss of more than 10 times the first one in 2 rows
         running.
@@ -36,7 +36,9 @@ class LossRunaway(Check):
         'smoothed loss 3.281 at step 44 is 1.64 times its best, 2 at step 20, for 5 rows'
 
     Source:
-        Measured on about 175 public logs: no false finding with these margins.
+        Measured on about 175 public logs: no false finding with a distance of 0.05. With
+        that a flow-matching loss of 0.014 could double unseen; with 0.01 there is none
+        either in 2.4 million rows of healthy runs, nor in those of the public logs at hand.
     """
 
     category: ClassVar[str] = "loss_runaway"
@@ -52,7 +54,7 @@ class LossRunaway(Check):
     thresholds: ClassVar[dict[str, float]] = {
         "alpha": 0.05,
         "factor": 1.5,
-        "rise_min": 0.05,
+        "rise_min": 0.01,
         "deviations": 0.75,
         "best_deviations": 2,
         "warm_up_rows": 20,
@@ -102,6 +104,10 @@ class LossRunaway(Check):
                 self.since,
             )
         return self._runs_away(row) if self.high_rows >= limits["rows"] else None
+
+    def waiting(self) -> Waiting | None:
+        """Its mean must settle; what is over the first loss is seen from the first row on."""
+        return None if self.burst_rows else super().waiting()
 
     def clears(self) -> bool:
         if self.off or self.best is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..core.check import Check, mark
+from ..core.check import Check, Waiting, mark
 from ..core.findings import Evidence, Hold, Mark, Severity
 from ..core.numbers import shown
 from ..core.rows import Row
@@ -114,3 +114,7 @@ class MemoryCreep(Check):
             {"oom_count": count},
             self.since,
         )
+
+    def waiting(self) -> Waiting | None:
+        """Its level must settle; retries are seen from the first row on."""
+        return None if self.retries is not None else super().waiting()

@@ -128,10 +128,17 @@ class Check:
         """
         What keeps it from speaking of the next row; None if nothing does.
 
-        A check with a threshold `rows_min` and a count `rows` need not write this: until
-        there are so many it is warming up.
+        A check with a threshold `rows_min` or `warm_up_rows` need not write this: until it
+        has seen so many, by its count `rows` or by its first mean, it is warming up. One
+        whose `off` is true does not judge such a run.
         """
-        rows, rows_min = getattr(self, "rows", 0), int(self.thresholds.get("rows_min", 0))
+        if getattr(self, "off", False):
+            return Waiting(reason="a ratio of its values says nothing")
+        limits = self.thresholds
+        rows_min = int(limits.get("rows_min", limits.get("warm_up_rows", 0)))
+        rows = getattr(self, "rows", None)
+        if rows is None:
+            rows = next((v.n for v in self.__dict__.values() if isinstance(v, Ewma)), 0)
         return Waiting(rows, rows_min) if rows < rows_min else None
 
     def to_state(self) -> dict[str, Any]:

@@ -154,13 +154,6 @@ class SpikeCheck(Check):
             self.since,
         )
 
-    def waiting(self) -> Waiting | None:
-        """Its mean must settle first."""
-        if self.off:
-            return Waiting(reason="a ratio of its values says nothing")
-        rows_min = int(self.thresholds["warm_up_rows"])
-        return Waiting(self.base.n, rows_min) if self.base.n < rows_min else None
-
     def clears(self) -> bool:
         """Whether the value is well below the limit again, or no longer judged."""
         return self.off or self.value < self.thresholds["clear_factor"] * self.base.mean

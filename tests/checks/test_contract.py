@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import tailwatch.checks
 from tailwatch.checks import CATEGORIES, CHECKS
 from tailwatch.core.aliases import ALIASES
-from tailwatch.core.check import Check, RunConfig
+from tailwatch.core.check import Check, RunConfig, Waiting
 from tailwatch.core.check_bases import SilenceCheck
 from tailwatch.core.findings import SEVERITIES, Evidence, Hold, Mark, Severity
 from tailwatch.core.rows import Row, RowKind
@@ -195,12 +195,26 @@ def test_a_check_that_waits_is_silent(
 
 @every_check
 def test_a_long_run_arms_every_check(check: type[Check]) -> None:
-    """After 1,000 healthy rows that have every field, none is waiting any more."""
-    each = check()
-    each.configure(RunConfig(learning_rate=1e-4))
-    for n in range(1, 1001):
-        feed(each, Row(n, n, dict.fromkeys(FIELDS, 1.0), 60 * n))
-    assert each.waiting() is None
+    """After 1,000 healthy rows that have every field, with rewards or without, it waits no more."""
+    waits = []
+    for rewarded in (False, True):
+        each = check()
+        each.configure(RunConfig(learning_rate=1e-4))
+        for n in range(1, 1001):
+            feed(each, Row(n, n, dict.fromkeys(FIELDS, 1.0), 60 * n, rewarded=rewarded))
+        waits.append(each.waiting())
+    assert None in waits
+
+
+@every_check
+def test_it_warms_up_for_the_rows_it_says(check: type[Check]) -> None:
+    """With a threshold of rows to warm up for, it waits for them, and counts them."""
+    rows, each = int(check.thresholds.get("warm_up_rows", 0)), check()
+    fields = dict.fromkeys(FIELDS, 1.0)
+    del fields["oom_count"]  # Of it memory_creep speaks at once.
+    for n in range(rows - 1):
+        assert each.waiting() == Waiting(n, rows)
+        feed(each, Row(n + 1, n + 1, fields, 60 * n, rewarded=each.category == "entropy_low"))
 
 
 @every_check

@@ -47,10 +47,10 @@ def test_less_than_half_above_is_none(factor: float) -> None:
 
 
 def test_small_rises_are_none() -> None:
-    """Below 0.05 above the best it is noise near zero, whatever the ratio."""
+    """Below 0.01 above the best it is noise near zero, whatever the ratio."""
     run = Run(LossRunaway)
-    assert run.losses(*[0.003] * 100, *[0.052] * 300) == "-" * 400
-    assert "F" in run.losses(*[0.06] * 300)
+    assert run.losses(*[0.003] * 100, *[0.0129] * 300) == "-" * 400
+    assert "F" in run.losses(*[0.014] * 300)
 
 
 def test_single_rows_are_none() -> None:
@@ -161,7 +161,7 @@ def oracle(values: Sequence[float]) -> bool:
             continue
         best = min(smooth[19:n])
         at = smooth.index(best, 19) + 1
-        noise = max(0.05, 0.75 * deviation(losses[:n], 0.05), 2 * deviation(losses[:at], 0.05))
+        noise = max(0.01, 0.75 * deviation(losses[:n], 0.05), 2 * deviation(losses[:at], 0.05))
         now = smooth[n - 1]
         high.append(now > best and above(now, 1.5 * best) and above(now - best, noise))
     return running(bursts) >= 2 or running(high) >= 5

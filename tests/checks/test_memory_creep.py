@@ -56,6 +56,12 @@ def test_growth_within_two_blocks_is_none() -> None:
     assert memory(Run(MemoryCreep), *values) == "-" * 890
 
 
+def test_single_rows_that_need_more_are_none() -> None:
+    """A longest batch of its own in each of many blocks leaves the level where it was."""
+    values = [22.0 + n / 1000 if n % 100 == 99 else 20.0 for n in range(1500)]
+    assert memory(Run(MemoryCreep), *values) == "-" * 1500
+
+
 def test_noise_is_none() -> None:
     """New maxima of noise come in many blocks; the level does not rise."""
     noise = random.Random(5)
