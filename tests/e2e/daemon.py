@@ -54,8 +54,9 @@ def tailwatch(*args: str, **kwargs: Any) -> subprocess.CompletedProcess[str]:
 class Post:
     """One request that the receiver took in."""
 
-    def __init__(self, headers: Any, body: bytes) -> None:
+    def __init__(self, path: str, headers: Any, body: bytes) -> None:
         self.at_s = time.time()
+        self.path = path
         self.id = headers["webhook-id"]
         self.body = json.loads(body, parse_constant=_no_constant)
 
@@ -87,7 +88,7 @@ class Receiver:
                 if status is None:
                     return
                 if 200 <= status < 300:
-                    outer.posts.append(Post(self.headers, body))
+                    outer.posts.append(Post(self.path, self.headers, body))
                 with contextlib.suppress(OSError):
                     self.send_response(status)
                     self.end_headers()
