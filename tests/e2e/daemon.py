@@ -77,12 +77,17 @@ class Receiver:
     def __init__(self) -> None:
         self.posts: list[Post] = []
         self.attempts = 0
+        self.broken_off = 0
         self.answer: Callable[[BaseHTTPRequestHandler, int], int | None] = lambda handler, n: 204
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
+                length = int(self.headers["Content-Length"])
+                self.body = body = self.rfile.read(length)
+                if len(body) < length:
+                    outer.broken_off += 1
+                    return
                 outer.attempts += 1
                 status = outer.answer(self, outer.attempts)
                 if status is None:
