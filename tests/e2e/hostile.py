@@ -94,15 +94,16 @@ KINDS: Mapping[str, tuple[Behaviour, str]] = {
 
 
 class Hostile:
-    """A server that does one of `KINDS` to every request; counts them."""
+    """A server that does one of `KINDS` to every request, and keeps what it was sent."""
 
     def __init__(self, kind: str, context: ssl.SSLContext | None = None) -> None:
         self._behave, self._context = KINDS[kind][0], context
         self._over = threading.Event()
         self._socket = socket.create_server(("127.0.0.1", 0))
-        self.requests = 0
+        self.requests: list[bytes] = []
         scheme = "https" if context else "http"
-        self.url = f"{scheme}://127.0.0.1:{self._socket.getsockname()[1]}/{MARKER}"
+        self.origin = f"{scheme}://127.0.0.1:{self._socket.getsockname()[1]}"
+        self.url = f"{self.origin}/{MARKER}"
         self._threads = [threading.Thread(target=self._serve, daemon=True)]
         self._threads[0].start()
 
@@ -120,8 +121,7 @@ class Hostile:
             if self._context:
                 connection = self._context.wrap_socket(connection, server_side=True)
             with connection:
-                _read_request(connection)
-                self.requests += 1
+                self.requests.append(_read_request(connection))
                 self._behave(connection, self._over)
 
     def close(self) -> None:
@@ -132,15 +132,16 @@ class Hostile:
             thread.join(timeout=30)
 
 
-def _read_request(connection: socket.socket) -> None:
+def _read_request(connection: socket.socket) -> bytes:
     data = b""
     while b"\r\n\r\n" not in data and (more := connection.recv(65536)):
         data += more
-    head, _, body = data.partition(b"\r\n\r\n")
+    head = data.partition(b"\r\n\r\n")[0]
     length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
-    left = int(length[1]) - len(body) if length else 0
-    while left > 0 and (more := connection.recv(65536)):
-        left -= len(more)
+    whole = len(head) + 4 + (int(length[1]) if length else 0)
+    while len(data) < whole and (more := connection.recv(65536)):
+        data += more
+    return data
 
 
 def own_certificate(directory: Path) -> ssl.SSLContext:
