@@ -25,6 +25,7 @@ from .messages import ReceiverPolicy, Stop
 from .pages.site import Site
 from .ports import Log, World
 from .receivers import RENDERERS
+from .shell.archive import StoreArchive
 from .shell.clock import SystemClock
 from .shell.courier import HttpCourier
 from .shell.exposition import Exposed, make_registry
@@ -99,7 +100,14 @@ class Daemon:
             vital: list[WebServer | HttpCourier] = []
             board = Board(_beat_of_all(heartbeat, vital))
             registry = make_registry(board, self._exposed(settings), clock.wall, clock.monotonic)
-            web = WebServer(settings.listen, Site(board, registry, clock.monotonic))
+            site = Site(
+                board,
+                registry,
+                clock.monotonic,
+                StoreArchive(settings.state_dir),
+                settings.checks,
+            )
+            web = WebServer(settings.listen, site)
             stack.callback(web.close)
             vital.append(web)
             scanner = DirectoryScanner(settings.paths, settings.wanted, settings.state_dir)

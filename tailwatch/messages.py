@@ -188,6 +188,21 @@ class RunView(NamedTuple):
     trouble: str = ""
 
 
+class Edge(NamedTuple):
+    """A finding that fired or resolved, as it is kept."""
+
+    segment: int
+    category: str
+    severity: str
+    kind: str
+    continues: bool
+    time_s: float
+    row: int
+    step: int | float | None
+    message: str
+    suggestion: str
+
+
 class Skipped(NamedTuple):
     """A file that was looked at and is no run, and why."""
 
