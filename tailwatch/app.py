@@ -21,7 +21,7 @@ from .core.outbox import Outcome
 from .dispatch import Dispatch
 from .engine import Engine, Options
 from .errors import CannotGoOn, ConfigError
-from .messages import ReceiverPolicy, Stop
+from .messages import Stop
 from .pages.site import Site
 from .ports import Log, World
 from .receivers import RENDERERS
@@ -100,13 +100,8 @@ class Daemon:
             vital: list[WebServer | HttpCourier] = []
             board = Board(_beat_of_all(heartbeat, vital))
             registry = make_registry(board, self._exposed(settings), clock.wall, clock.monotonic)
-            site = Site(
-                board,
-                registry,
-                clock.monotonic,
-                StoreArchive(settings.state_dir),
-                settings.checks,
-            )
+            archive = StoreArchive(settings.state_dir)
+            site = Site(board, registry, clock.monotonic, archive, settings.checks)
             web = WebServer(settings.listen, site)
             stack.callback(web.close)
             vital.append(web)
@@ -170,10 +165,7 @@ class Daemon:
         return couriers
 
     def _dispatch(self, settings: Settings, couriers: Mapping[str, HttpCourier]) -> Dispatch:
-        policies = [
-            ReceiverPolicy(receiver.name, receiver.severities, receiver.send_resolved)
-            for receiver in settings.receivers
-        ]
+        policies = [receiver.policy() for receiver in settings.receivers]
         host = socket.gethostname()
         return Dispatch(policies, couriers, host=host, url=settings.external_url)
 

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 from .core.check import RunConfig
 from .core.cursor import Cursor, FileSeen, Identity
+from .core.findings import Edge
 from .core.notices import Notice
 from .messages import (
     Commit,
-    Edge,
     FoundFile,
     Incoming,
     Restored,

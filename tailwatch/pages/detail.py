@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 
 from ..core.check import Check, Gauge
 from ..core.curve import Curve, Point, Series
-from ..core.findings import FindingState
+from ..core.findings import Edge, FindingState
 from ..core.monitor import RunMonitor
 from ..core.numbers import jsonable
 from ..core.watched import Watched
 from ..errors import StateOutdated
-from ..messages import Edge
 from .answer import moment
 
 
@@ -22,6 +21,18 @@ class Episode(NamedTuple):
 
     fired: Edge
     resolved: Edge | None
+
+
+class Nothing:
+    """An archive in which nothing is kept."""
+
+    def states(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """None."""
+        return {}
+
+    def edges(self, name: str) -> list[Edge]:
+        """None."""
+        return []
 
 
 def monitor_of(state: dict[str, Any] | None, checks: Sequence[type[Check]]) -> RunMonitor | None:
@@ -82,8 +93,8 @@ def history_facts(edges: Iterable[Edge]) -> list[dict[str, Any]]:
 
 def check_facts(watched: Watched) -> dict[str, Any]:
     """One check of a run: whether it can speak, and how far it is from what it looks for."""
-    readiness, check = watched.readiness(), watched.check
-    gauge = gauge_of(watched)
+    gauge, check = gauge_of(watched), watched.check
+    readiness = watched.readiness()  # After the gauge, which may have taken it out.
     pending = watched.life.state is FindingState.PENDING
     return {
         "category": check.category,

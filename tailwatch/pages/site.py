@@ -17,6 +17,7 @@ from ..messages import Snapshot
 from ..ports import Archive
 from . import api
 from .answer import Answer, document, text
+from .detail import Nothing
 
 BEAT_AGE_MAX_S = 60.0
 _API_RUN = "/api/v1/runs/"
@@ -30,7 +31,7 @@ class Site:
         board: Where the engine leaves its snapshots.
         registry: What `/metrics` shows.
         monotonic: The clock by which the engine's beat is judged.
-        archive: What is kept of each run.
+        archive: What is kept of each run, if anything is.
         checks: The checks of each run.
     """
 
@@ -39,11 +40,11 @@ class Site:
         board: Board,
         registry: CollectorRegistry,
         monotonic: Callable[[], float],
-        archive: Archive,
-        checks: Sequence[type[Check]],
+        archive: Archive | None = None,
+        checks: Sequence[type[Check]] = (),
     ) -> None:
         self._board, self._registry, self._monotonic = board, registry, monotonic
-        self._archive, self._checks = archive, checks
+        self._archive, self._checks = archive or Nothing(), checks
         self._rendering = threading.Lock()
 
     def answer(self, path: str, accept: str) -> Answer:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from ..messages import Edge
+from ..core.findings import Edge
 from ..packing import unpack
 
 EDGES_MAX = 200
