@@ -73,7 +73,7 @@ class GradNormHigh(Check):
                 self.since = None
             elif self.since is None:
                 self.since = mark(row)
-        return self.diagnose()
+        return None if self.since is None else self.diagnose()
 
     def diagnose(self) -> Evidence | None:
         if not self._high():

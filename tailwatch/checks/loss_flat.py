@@ -66,8 +66,8 @@ class LossFlat(FirstAgainstLastCheck):
 
     def holds(self) -> bool:
         return (
-            self.first is not None
-            and self.rows >= ROWS_MIN
+            self.rows >= ROWS_MIN
+            and self.first is not None
             and self.first > 0
             and abs((self.first - self.last) / self.first) < RELATIVE_CHANGE
         )

@@ -106,7 +106,7 @@ class FirstAgainstLastCheck(Check):
                 self.since = mark(row)
         # Against a first loss, a loss that is no measure of progress means nothing.
         self.wanders = row.loss_wanders
-        return None if row.loss_wanders else self.diagnose()
+        return None if self.since is None or self.wanders else self.diagnose()
 
     def waiting(self) -> Waiting | None:
         """It compares with a first loss above 0, where a loss measures progress."""

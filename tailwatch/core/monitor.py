@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from ..errors import StateOutdated
-from .check import Check, RunConfig
+from .check import Check, RunConfig, mark
 from .check_bases import SilenceCheck
 from .curve import Curve, Series
 from .findings import (
@@ -50,13 +50,18 @@ class RunMonitor:
         self.config = config or RunConfig()
         self._tracker = None if whole_file else SegmentTracker()
         self.segment = 1
-        self.last: Mark | None = None
+        self._last: Row | Mark | None = None
         self.recent: deque[float] = deque(maxlen=RECENT_LOSSES)
         self.resumes = 0
         self.curve = Curve()
         self._errors: list[tuple[str, str]] = []
         self.watched: list[Watched] = []
         self._begin()
+
+    @property
+    def last(self) -> Mark | None:
+        """The newest row."""
+        return mark(self._last) if isinstance(self._last, Row) else self._last
 
     def _begin(self) -> None:
         self._errors = self.take_errors()
@@ -81,7 +86,7 @@ class RunMonitor:
             self.curve.mark(row, "resume")
             row.resumed_from = before
             transitions += self._resumed(row)
-        self.last = Mark(row.number, row.step, row.offset)
+        self._last = row
         loss = row.values.get("loss")
         if loss is not None and abs(loss) < float("inf"):
             self.recent.append(loss)
@@ -101,11 +106,8 @@ class RunMonitor:
                 evidence = each.check.update(row)
                 # Nearly all rows of nearly all checks end here.
                 life = each.life
-                if (
-                    evidence is None
-                    and life.state is _INACTIVE
-                    and life.rows_since_resolved is None
-                ):
+                calm = life.state is _INACTIVE and life.rows_since_resolved is None
+                if calm and evidence is None:
                     continue
                 if evidence is not None and each.check.check_set == "user":
                     inspect(evidence)
@@ -283,7 +285,7 @@ class RunMonitor:
         if state["tracker"] is not None:
             monitor._tracker = SegmentTracker(**state["tracker"])
         monitor.segment = state["segment"]
-        monitor.last = Mark(*state["last"]) if state["last"] else None
+        monitor._last = Mark(*state["last"]) if state["last"] else None
         monitor.recent.extend(state["recent"])
         monitor.resumes = state["resumes"]
         rows = monitor.last.row if monitor.last else 0

@@ -118,9 +118,10 @@ class RunReader:
         transitions: list[Transition] = []
         for line in (lines or self._lines).feed(chunk):
             # Decided line by line, or what is skipped would depend on the chunks.
-            if self.skippable:
-                break
-            self._line_bytes += SKIP_BYTES if line.too_long else len(line.data) + 1
+            if not self.is_metric:
+                if self.skippable:
+                    break
+                self._line_bytes += SKIP_BYTES if line.too_long else len(line.data) + 1
             transitions += self._take(line)
         return transitions
 

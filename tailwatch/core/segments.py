@@ -46,6 +46,13 @@ class SegmentTracker:
 
     def update(self, row: Row) -> Course:
         """Take in the next row."""
+        last = self.last_step
+        if last is not None and self.seen_loss and not self.restarted and row.step > last:
+            # Nearly every row: the trainer goes on.
+            self.rows += 1
+            if row.kind is RowKind.TRAIN and row.has_step and "loss" in row.values:
+                self.interval, self.last_step = row.step - last, row.step
+            return Course.SAME
         course = self._judge(row)
         if course is Course.NEW_SEGMENT:
             self._begin()
