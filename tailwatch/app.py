@@ -22,6 +22,7 @@ from .dispatch import Dispatch
 from .engine import Engine, Options
 from .errors import CannotGoOn, ConfigError
 from .messages import Stop
+from .pages.site import Site
 from .ports import Log, World
 from .receivers import RENDERERS
 from .shell.clock import SystemClock
@@ -36,7 +37,7 @@ from .shell.saves import SavesFollower, SavesScanner
 from .shell.scanner import DirectoryScanner
 from .shell.store import SqliteStore
 from .shell.watcher import DirectoryWatcher
-from .shell.web import Site, WebServer
+from .shell.web import WebServer
 
 _NO_THREADS = "no thread can be started: too many tasks, or too little memory"
 _THREAD_DIED = "a thread has died; a new start loses nothing"
