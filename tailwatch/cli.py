@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -135,10 +135,7 @@ def check(
 
     settings = options.diagnosing_settings(flags)
     diagnoses, troubles = read_all(paths, settings, run_config, whole_file=whole_file)
-    if style == "json":
-        _echo_json(check_document(diagnoses, troubles))
-    else:
-        click.echo(check_report(diagnoses))
+    _show(style, lambda: check_document(diagnoses, troubles), lambda: check_report(diagnoses))
     _say_troubles(diagnoses, troubles)
     bad = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on != "never" else ()
     if any(f.severity.value in bad for d in diagnoses if not d.skipped for f in d.findings):
@@ -202,10 +199,7 @@ def inspect(
 
     settings = options.diagnosing_settings(flags)
     inspected = inspect_all(paths, settings, run_config, whole_file=whole_file)
-    if style == "json":
-        _echo_json(inspection_document(inspected))
-    else:
-        click.echo(inspection_text(inspected))
+    _show(style, lambda: inspection_document(inspected), lambda: inspection_text(inspected))
     _say_troubles((), inspected.troubles)
 
 
@@ -220,10 +214,7 @@ def checks(style: str, checks: str | None) -> None:
     chosen = select_checks(checks or "all")
     for trouble in user_checks().troubles:
         click.echo(f"tailwatch: {_printable(trouble)}", err=True)
-    if style == "json":
-        _echo_json(checks_document(chosen))
-    else:
-        click.echo(checks_table(chosen))
+    _show(style, lambda: checks_document(chosen), lambda: checks_table(chosen))
 
 
 @main.command()
@@ -237,11 +228,9 @@ def explain(category: str, style: str) -> None:
     chosen, *more = select_checks(category)  # Names the nearest one.
     if more or chosen.category != category:
         raise ConfigError(f"explain: expected one category, got {category!r}")
-    if style == "json":
-        document = {"version": 1, **check_facts(chosen), "documentation": explanation(chosen)}
-        _echo_json(document)
-    else:
-        click.echo(explanation(chosen))
+    text = explanation(chosen)
+    document = {"version": 1, **check_facts(chosen), "documentation": text}
+    _show(style, lambda: document, lambda: text)
 
 
 @main.command()
@@ -252,14 +241,16 @@ def config(config_file: str | None, style: str, only_check: bool) -> None:
     """Show the effective settings, secrets hidden."""
     from .documents import settings_document
     from .report import settings_text
+    from .web_config import read_web_config
 
     settings = load_settings({}, os.environ, config_file)
+    if settings.web_config_file:
+        read_web_config(settings.web_config_file)
     if only_check:
         click.echo(f"{settings.source or 'settings'}: ok")
-    elif style == "json":
-        _echo_json({"version": 1, **settings_document(settings)})
     else:
-        click.echo(settings_text(settings))
+        document = {"version": 1, **settings_document(settings)}
+        _show(style, lambda: document, lambda: settings_text(settings))
 
 
 @main.command("notify-test")
@@ -268,18 +259,15 @@ def config(config_file: str | None, style: str, only_check: bool) -> None:
 @click.option("--webhook-url", metavar="URL", help="One more receiver.")
 def notify_test(config_file: str | None, style: str, webhook_url: str | None) -> None:
     """Send a test notice to every receiver and say what each answered."""
-    from .app import attempt_test
     from .documents import answers_document
     from .report import answers_text
+    from .trial import attempt_test
 
     settings = load_settings({"webhook_url": webhook_url}, os.environ, config_file)
     if not settings.receivers:
         _fail("no receiver is configured: set TAILWATCH_WEBHOOK_URL or [[receivers]]", EXIT_FOUND)
     results = [(receiver, attempt_test(receiver)) for receiver in settings.receivers]
-    if style == "json":
-        _echo_json(answers_document(results))
-    else:
-        click.echo(answers_text(results))
+    _show(style, lambda: answers_document(results), lambda: answers_text(results))
     if any(outcome.kind != "delivered" for _, outcome in results):
         sys.exit(EXIT_FOUND)
 
@@ -293,6 +281,13 @@ def demo(seconds: float, keep: bool) -> None:
     from .shell.logs import configure_logs
 
     run_demo(seconds, keep, click.echo, configure_logs("warning", "auto"))
+
+
+def _show(style: str, document: Callable[[], Any], text: Callable[[], str]) -> None:
+    if style == "json":
+        _echo_json(document())
+    else:
+        click.echo(text())
 
 
 def _echo_json(document: Any) -> None:

@@ -14,7 +14,12 @@ from .config import Settings, load_settings
 PATH = click.Path(readable=False)
 
 
-_KEYS = {"listen": "web.listen", "log_level": "log.level", "log_format": "log.format"}
+_KEYS = {
+    "listen": "web.listen",
+    "web_config": "web.config_file",
+    "log_level": "log.level",
+    "log_format": "log.format",
+}
 
 
 def given(**flags: Any) -> dict[str, Any]:
@@ -97,7 +102,21 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
                 "--state-dir", type=PATH, help="Where to keep what was read and counted."
             ),
             click.option(
-                "--listen", "--web.listen-address", metavar="HOST:PORT", help="Where to serve."
+                "--listen",
+                "--web.listen-address",
+                metavar="HOST:PORT",
+                help="Where to serve; none: nowhere.",
+            ),
+            click.option(
+                "--web.config.file",
+                "web_config",
+                type=PATH,
+                help="TLS and users, in the format of Prometheus' exporters.",
+            ),
+            click.option(
+                "--textfile",
+                type=PATH,
+                help="Write the metrics to this file, for node_exporter's textfile collector.",
             ),
             click.option(
                 "--webhook-url",
