@@ -178,6 +178,10 @@ def test_sighup_reads_the_web_config_again(tmp_path: Path) -> None:
         assert asked(made, secrets, "/-/ready", None)[0] == 401
         assert reload_success() == "1.0"
         file.write_text("tls_server_config: 3")
+        assert reload_success() == "0.0"
+        file.write_text(whole)
+        assert reload_success() == "1.0"
+        file.write_text("tls_server_config: 3")
         made.signal(signal.SIGHUP)
         wait_for(lambda: any(each["event"] == "settings_not_reloaded" for each in made.log()))
         assert reload_success() == "0.0"
@@ -219,6 +223,7 @@ def test_metrics_in_a_file_without_a_port(tmp_path: Path) -> None:
             made.kill()
     line = 'anomaly_findings_total{category="nan_loss",run="m",severity="critical"} 1.0'
     assert line in file.read_text()
+    assert "process_" not in file.read_text()  # node_exporter has its own.
     lint = run("sh", "-c", f"{promtool()} check metrics < {file}")
     assert (lint.returncode, lint.stdout, lint.stderr) == (0, "", ""), said(lint)
     assert file.stat().st_mode & 0o777 == 0o644

@@ -286,7 +286,7 @@ def test_a_slow_client_is_cut_off(
 
         with client:
             wait_until(cut_off, "the connection to be cut")
-        wait_until(lambda: threading.active_count() <= before, "the thread to end")
+            wait_until(lambda: threading.active_count() <= before, "the thread to end")
 
 
 # Files that change.
@@ -359,6 +359,28 @@ def test_what_is_wrong_or_weaker_is_not_taken(file: Path, change: Change, said: 
         file.write_text(MUTUAL + users(bob="other"))
         assert ask(served, "client", Authorization=basic("bob", "other")) == 200
         assert guard.ok is True
+
+
+def test_a_key_that_comes_later_is_found(file: Path) -> None:
+    """While the new one cannot be taken, what it names is looked at again each time."""
+    guard, _ = guard_of(file, TLS)
+    with served_on("127.0.0.1:0", guard) as served:
+        file.write_text(TLS.replace("server.", "late."))
+        assert subject(served) == "server"
+        for suffix in (".crt", ".key"):
+            shutil.copy(file.with_name(f"again{suffix}"), file.with_name(f"late{suffix}"))
+        assert subject(served) == "again"
+
+
+def test_a_file_that_comes_back_is_right_again(file: Path) -> None:
+    """Also when it is the very one that was read before it went away."""
+    guard, log = guard_of(file, TLS)
+    with served_on("127.0.0.1:0", guard) as served:
+        file.rename(file.with_name("away.yml"))
+        assert (subject(served), guard.ok) == ("server", False)
+        file.with_name("away.yml").rename(file)
+        assert (subject(served), guard.ok) == ("server", True)
+    assert log.events() == ["web_config_not_reloaded", "web_config_reloaded"]
 
 
 def test_tls_can_be_switched_on(file: Path) -> None:

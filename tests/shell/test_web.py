@@ -224,7 +224,8 @@ def test_a_head_is_held_up_to_its_limit(served: Served) -> None:
     served.board.publish(snapshot())
     most = {f"X-{n}": "x" * 60_000 for n in range(HEAD_BYTES_MAX // 60_100)}
     assert served.ask("/-/ready", headers=most)[0] == 200
-    request = b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: %060000d\r\n" % (n, 0) for n in range(90))
+    lines = (b"X-%d: %s\r\n" % (n, b"0" * 60_000) for n in range(90))
+    request = b"".join([b"GET / HTTP/1.1\r\n", *lines, b"\r\n"])
     with connect(served) as client:
         said = b""
         with contextlib.suppress(OSError):  # It does not wait for the rest.
