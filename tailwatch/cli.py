@@ -5,25 +5,22 @@ from __future__ import annotations
 import json
 import os
 import sys
-import traceback
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
 from . import __version__, options
-from .config import Settings, load_settings, select_checks
+from .config import Settings, load_settings, load_web_settings, select_checks
 from .config_receivers import SEVERITIES
 from .core.names import escape
-from .errors import CannotGoOn, ConfigError, InputError, StateUnusable, TailwatchError
+from .errors import CannotGoOn, ConfigError, InputError, TailwatchError, origin_of
 from .user_checks import user_checks
 
 EXIT_FOUND = 1
 EXIT_USAGE = 2
 EXIT_BUG = 70
-EXIT_SYSTEM = 71
-EXIT_STATE = 78
-_CODES: dict[type, int] = {StateUnusable: EXIT_STATE, CannotGoOn: EXIT_SYSTEM}
 
 
 class _Group(click.Group):
@@ -33,31 +30,24 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except TailwatchError as error:
-            _fail(str(error), _CODES.get(type(error), EXIT_USAGE))
+            _fail(str(error), error.exit_code)
         except MemoryError:
             _no_memory()
         except (click.ClickException, click.exceptions.Exit, click.Abort, OSError):
             raise  # click knows what to say of these; a closed pipe is one.
         except Exception as error:
-            _fail(f"internal error, please report it: {_origin(error)}", EXIT_BUG)
+            _fail(f"internal error, please report it: {origin_of(error)}", EXIT_BUG)
 
 
 def _no_memory() -> None:
     """Say so and end, with as little as possible: whatever else is tried may hang or fail."""
     os.write(2, b"tailwatch: out of memory: it needs more, or fewer files; nothing is lost\n")
-    os._exit(EXIT_SYSTEM)
+    os._exit(CannotGoOn.exit_code)
 
 
 def _fail(text: str, code: int) -> None:
     click.echo(f"tailwatch: {_printable(text)}", err=True)
     sys.exit(code)
-
-
-def _origin(error: Exception) -> str:
-    """What kind of error came from where: enough to report, and without any value in it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else "?"
-    return f"{type(error).__name__} at {where}"
 
 
 def _printable(text: str) -> str:
@@ -251,6 +241,18 @@ def config(config_file: str | None, style: str, only_check: bool) -> None:
     else:
         document = {"version": 1, **settings_document(settings)}
         _show(style, lambda: document, lambda: settings_text(settings))
+
+
+@main.command()
+@options.asking
+def status(config_file: str | None, style: str, url: str | None, http_config: str | None) -> None:
+    """Show the runs and findings of the daemon on this host."""
+    from .client_config import read_client_config
+    from .status import ask, default_url, status_text
+
+    url = url or default_url(load_web_settings(os.environ, config_file))
+    document = ask(url.rstrip("/"), read_client_config(http_config))
+    _show(style, lambda: document, lambda: status_text(document, time.time()))
 
 
 @main.command("notify-test")

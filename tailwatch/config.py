@@ -13,6 +13,7 @@ from .config_file import (
     Duration,
     FieldSettings,
     FileSettings,
+    WebSettings,
     convert,
     from_text,
     nearest,
@@ -88,6 +89,31 @@ def load_settings(
     Raises:
         ConfigError: One line: which file or variable, which key, what was expected.
     """
+    settings, source, origins = _merged(flags, environment, file)
+    try:
+        return _settle(settings, source, environment, flags)
+    except ConfigError as error:
+        key, _, what = str(error).partition(": ")
+        if key in SINGLE_URLS:  # It is its own origin, and no key of the file.
+            raise
+        where = origins.get(key, source or "settings")
+        raise ConfigError(f"{where}: {key}: {what}") from None
+
+
+def load_web_settings(environment: Mapping[str, str], file: str | None = None) -> WebSettings:
+    """
+    The part about the port alone: without secrets, which not everybody may read.
+
+    Raises:
+        ConfigError: As for all of them.
+    """
+    return _merged({}, environment, file)[0].web
+
+
+def _merged(
+    flags: Mapping[str, Any], environment: Mapping[str, str], file: str | None
+) -> tuple[FileSettings, str | None, dict[str, str]]:
+    """The settings as they were written, the file, and which key came from somewhere else."""
     source = file or environment.get("TAILWATCH_CONFIG") or None
     if source is None and os.path.exists(DEFAULT_FILE):
         source = DEFAULT_FILE
@@ -106,15 +132,7 @@ def load_settings(
             flag = "--" + key.rpartition(".")[2].replace("_", "-")
             convert(put(merged, key, value), flag)
             origins[key] = flag
-    settings = convert(merged, source or "settings")
-    try:
-        return _settle(settings, source, environment, flags)
-    except ConfigError as error:
-        key, _, what = str(error).partition(": ")
-        if key in SINGLE_URLS:  # It is its own origin, and no key of the file.
-            raise
-        where = origins.get(key, source or "settings")
-        raise ConfigError(f"{where}: {key}: {what}") from None
+    return convert(merged, source or "settings"), source, origins
 
 
 def seconds(value: Duration, key: str) -> float:

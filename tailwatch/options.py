@@ -63,6 +63,23 @@ def config(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def asking(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What `status` takes."""
+    for decorate in (
+        click.option("--url", help="Where the daemon answers (default: by the settings)."),
+        click.option(
+            "--http.config.file",
+            "http_config",
+            type=PATH,
+            help="Password and certificates, in the format of Prometheus' tools.",
+        ),
+        config,
+        format,
+    ):
+        command = decorate(command)
+    return command
+
+
 def checks(command: Callable[..., Any]) -> Callable[..., Any]:
     """--checks."""
     return click.option(

@@ -109,11 +109,13 @@ def read_web_config(path: str) -> WebConfig:
     """
     path = os.path.abspath(path)
     before = look((path,))
-    sections = _section(_parse(path), path, "", _SECTIONS)
-    tls = _section(sections.get(_SECTIONS[0]), path, _SECTIONS[0], _TLS_KEYS)
-    http = _section(sections.get(_SECTIONS[1]), path, _SECTIONS[1], ("http2", "headers"))
+    sections = section(parse_yaml(path), path, "", _SECTIONS)
+    tls = section(sections.get(_SECTIONS[0]), path, _SECTIONS[0], _TLS_KEYS)
+    http = section(sections.get(_SECTIONS[1]), path, _SECTIONS[1], ("http2", "headers"))
     if http.get("http2", "false") != "false":
-        raise _wrong(path, "http_server_config.http2", "expected false: HTTP/2 is not spoken here")
+        raise wrong_key(
+            path, "http_server_config.http2", "expected false: HTTP/2 is not spoken here"
+        )
     named = tuple(
         os.path.join(os.path.dirname(path), tls[key])
         for key in ("cert_file", "key_file", "client_ca_file")
@@ -129,43 +131,45 @@ def read_web_config(path: str) -> WebConfig:
     )
 
 
-def _wrong(path: str, key: str, what: str) -> ConfigError:
+def wrong_key(path: str, key: str, what: str) -> ConfigError:
+    """What is wrong with a key of a file, or with the file, in one line."""
     return ConfigError(f"{path}: {escape(key)}: {what}" if key else f"{path}: {what}")
 
 
-def _parse(path: str) -> object:
+def parse_yaml(path: str) -> object:
+    """What a file holds, every number and word in it as text."""
     try:
         with open(path, "rb") as file:
             data = file.read(FILE_BYTES_MAX)
         return yaml.load(data.decode("utf-8-sig"), Loader=_YAML_LOADER)
     except OSError as error:
-        raise _wrong(path, "", f"cannot be read: {error.strerror}") from None
+        raise wrong_key(path, "", f"cannot be read: {error.strerror}") from None
     except MemoryError:
         raise
     except Exception as error:  # PyYAML leaks KeyError, IndexError and more for what is no YAML.
         mark = getattr(error, "problem_mark", None)
         where = f": line {mark.line + 1}" if mark else ""
-        raise _wrong(path, "", f"is not valid YAML{where}") from None
+        raise wrong_key(path, "", f"is not valid YAML{where}") from None
 
 
-def _section(raw: object, path: str, name: str, known: tuple[str, ...] = ()) -> dict[str, Any]:
+def section(raw: object, path: str, name: str, known: tuple[str, ...] = ()) -> dict[str, Any]:
     """A mapping of the file, with no key but the *known* ones, if any are given."""
     if raw is None or raw == "":
         return {}
     if not isinstance(raw, dict):
-        raise _wrong(path, name, "expected keys with values")
+        raise wrong_key(path, name, "expected keys with values")
     for key in raw:
         full = f"{name}.{key}" if name else str(key)
         if full in _NOT_SUPPORTED:
-            raise _wrong(path, full, f"is not supported: {_NOT_SUPPORTED[full]}")
+            raise wrong_key(path, full, f"is not supported: {_NOT_SUPPORTED[full]}")
         if known and key not in known:
-            raise _wrong(path, full, f"unknown key{nearest(str(key), list(known), name)}")
+            raise wrong_key(path, full, f"unknown key{nearest(str(key), list(known), name)}")
     return raw
 
 
 def _context(tls: dict[str, Any], path: str) -> ssl.SSLContext:
     def wrong(key: str, what: str) -> ConfigError:
-        return _wrong(path, f"tls_server_config.{key}", what)
+        return wrong_key(path, f"tls_server_config.{key}", what)
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.set_alpn_protocols(["http/1.1"])
@@ -227,30 +231,30 @@ def _file(
 
 def _users(raw: object, path: str) -> dict[str, bytes]:
     users = {}
-    for name, hashed in _section(raw, path, "basic_auth_users").items():
+    for name, hashed in section(raw, path, "basic_auth_users").items():
         match = _HASH.fullmatch(hashed) if isinstance(hashed, str) else None
         key = f"basic_auth_users.{name}"
         if not name or ":" in name:
-            raise _wrong(path, key, "expected the name of a user, without a colon")
+            raise wrong_key(path, key, "expected the name of a user, without a colon")
         if match is None:  # It may be the password itself, and is not shown.
-            raise _wrong(path, key, "expected a bcrypt hash, as htpasswd -nBC 10 '' makes one")
+            raise wrong_key(path, key, "expected a bcrypt hash, as htpasswd -nBC 10 '' makes one")
         if not 4 <= int(match.group(1)) <= HASH_COST_MAX:
-            raise _wrong(path, key, f"expected a cost of 4 to {HASH_COST_MAX}")
+            raise wrong_key(path, key, f"expected a cost of 4 to {HASH_COST_MAX}")
         users[name] = hashed.encode()
     if users and importlib.util.find_spec("bcrypt") is None:
         what = "needs the package bcrypt: pip install 'tailwatch[auth]'"
-        raise _wrong(path, "basic_auth_users", what)
+        raise wrong_key(path, "basic_auth_users", what)
     return users
 
 
 def _headers(raw: object, path: str) -> dict[str, str]:
     name = "http_server_config.headers"
-    headers = _section(raw, path, name, tuple(_HEADERS))
+    headers = section(raw, path, name, tuple(_HEADERS))
     for header, value in headers.items():
         choices = _HEADERS[header]
         if not isinstance(value, str) or not (value.isascii() and value.isprintable()):
-            raise _wrong(path, f"{name}.{header}", "expected a line of text")
+            raise wrong_key(path, f"{name}.{header}", "expected a line of text")
         if choices is not None and value not in choices:
             what = f"expected {' or '.join(choices)}, got {value!r}"
-            raise _wrong(path, f"{name}.{header}", what)
+            raise wrong_key(path, f"{name}.{header}", what)
     return {header: value for header, value in headers.items() if value}

@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import ssl
+import subprocess
 import urllib.parse
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,37 @@ def test_a_wrong_web_config_at_the_start(tmp_path: Path) -> None:
         assert "Traceback" not in result.stderr
 
 
+def status(tw: Daemon, secrets: Path, password: str) -> subprocess.CompletedProcess[str]:
+    """`tailwatch status` with the client's certificate and a password."""
+    client = secrets / "client.yml"
+    client.write_text(
+        f"basic_auth: {{username: prometheus, {password}}}\n"
+        "tls_config: {ca_file: ca.crt, cert_file: client.crt, key_file: client.key}\n"
+    )
+    url = f"https://{tw.address}"
+    return tailwatch("status", "--url", url, "--http.config.file", str(client))
+
+
+def test_status(tmp_path: Path) -> None:
+    """A daemon's runs as a table and as a document; 1 and one line when nobody answers."""
+    with daemon(tmp_path) as tw:
+        write(tw.runs / "m.jsonl", row(1, 2.0) + row(2, math.nan))
+        wait_for(lambda: tw.metric("anomaly_findings_total", run="m", category="nan_loss") == 1)
+        listen = {"TAILWATCH_WEB__LISTEN": tw.address}
+        table = tailwatch("status", env=environment(**listen))
+        assert (table.returncode, table.stderr) == (0, "")
+        assert re.search(r"(?m)^m +active +2 +NaN .* critical nan_loss: ", table.stdout)
+        assert "\x1b" not in table.stdout
+        document = tailwatch("status", "--format", "json", env=environment(**listen))
+        (run_facts,) = json.loads(document.stdout)["runs"]
+        assert (run_facts["run"], run_facts["findings"][0]["category"]) == ("m", "nan_loss")
+    gone = tailwatch("status", env=environment(**listen))
+    assert (gone.returncode, gone.stdout) == (1, "")
+    assert (
+        gone.stderr == f"tailwatch: no daemon answers at http://{tw.address}: Connection refused\n"
+    )
+
+
 def test_sighup_reads_the_web_config_again(tmp_path: Path) -> None:
     """A wrong one leaves the old in force and is said by the gauge; a right one is taken."""
     secrets = tmp_path / "secrets"
@@ -175,6 +207,8 @@ def test_sighup_reads_the_web_config_again(tmp_path: Path) -> None:
     try:
         made.start(ready=False)
         wait_for(lambda: asked(made, secrets, "/-/ready", RIGHT)[0] == 200)
+        assert status(made, secrets, "password_file: password").returncode == 0
+        assert "wants a password" in status(made, secrets, "password: wrong").stderr
         assert asked(made, secrets, "/-/ready", None)[0] == 401
         assert reload_success() == "1.0"
         file.write_text("tls_server_config: 3")
