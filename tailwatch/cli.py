@@ -258,7 +258,7 @@ def status(config_file: str | None, style: str, url: str | None, http_config: st
 @main.command("notify-test")
 @options.config
 @options.format
-@click.option("--webhook-url", metavar="URL", help="One more receiver.")
+@options.webhook_url("One more receiver.")
 def notify_test(config_file: str | None, style: str, webhook_url: str | None) -> None:
     """Send a test notice to every receiver and say what each answered."""
     from .documents import answers_document
