@@ -22,6 +22,7 @@ from .messages import Stop
 from .pages.site import Site
 from .ports import Log, World
 from .receivers import RENDERERS
+from .shell.archive import StoreArchive
 from .shell.clock import SystemClock
 from .shell.courier import HttpCourier
 from .shell.exposition import Exposed, make_registry
@@ -138,11 +139,7 @@ class Daemon:
                 heartbeat.stopping()
 
     def _show(
-        self,
-        settings: Settings,
-        board: Board,
-        vital: list[_Vital],
-        stack: contextlib.ExitStack,
+        self, settings: Settings, board: Board, vital: list[_Vital], stack: contextlib.ExitStack
     ) -> str:
         """Open the port and begin to write the file, as far as they are wanted."""
         clock, address = SystemClock(), ""
@@ -150,7 +147,8 @@ class Daemon:
         exposed = self._exposed(settings, guard)
         if settings.listen is not None:
             registry = make_registry(board, exposed, clock.wall, clock.monotonic)
-            site = Site(board, registry, clock.monotonic)
+            archive = StoreArchive(settings.state_dir)
+            site = Site(board, registry, clock.monotonic, archive, settings.checks)
             web = WebServer(settings.listen, site, guard, own_names(settings.external_url))
             stack.callback(web.close)
             vital.append(web)

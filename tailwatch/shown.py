@@ -63,7 +63,7 @@ class Shown:
 
     def skip(self, files: Iterable[Tracked]) -> None:
         """Note which of all *files* are no runs, and why."""
-        reasons = {each.path: each.no_run for each in files if each.name is None}
+        reasons = {each.path: _no_run(each) for each in files if each.name is None}
         self._skipped_total = len(reasons)
         some = sorted(reasons.items())[:SKIPPED_MAX]
         self._skipped = tuple(Skipped(escape(path), reason) for path, reason in some)
@@ -97,6 +97,11 @@ class Shown:
             self._skipped_total,
         )
         self._publisher.publish(snapshot)
+
+
+def _no_run(tracked: Tracked) -> str:
+    undecided = "no row with a training field so far"
+    return tracked.complaint or ("no training fields" if tracked.skipped else undecided)
 
 
 def view_of(tracked: Tracked, state: str) -> RunView:

@@ -24,7 +24,6 @@ ALIASES_MAX = 256
 NAMES_MAX = 8
 """So many names of one file are looked at: what became of it may lie beside any."""
 PAST_MAX = 16
-_UNDECIDED = "no row with a training field so far"
 
 
 @dataclass(slots=True)
@@ -102,13 +101,6 @@ class Tracked:
     mtime_s: float = 0.0
     lag_bytes: int = 0
     changed: tuple[int, int, int] = (0, 0, 0)
-
-    @property
-    def no_run(self) -> str:
-        """Why it is no run, in words; empty if it is one."""
-        if self.name is not None:
-            return ""
-        return self.complaint or ("no training fields" if self.skipped else _UNDECIDED)
 
     @property
     def gone(self) -> bool:

@@ -84,7 +84,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "bench": {"core", "checks", "packing", "bench"},
     "bench.logs": {"core", "config", "diagnose", "targets"},
     "bench.run": {"bench", "config", "diagnose", "targets", "shell.progress"},
-    "pages": {"core", "messages", "board", "pages", ""},
+    "pages": {"core", "messages", "ports", "errors", "board", "pages", ""},
     "shell": {
         "core",
         "pages",
@@ -116,7 +116,7 @@ THIRD_PARTY = {
     "bcrypt": {"shell.guard"},
     "rich": {"shell.progress"},
     "click": {"cli", "options", "report", "inspection_text"},
-    "sqlite3": {"shell.store", "runs_table", "schema"},
+    "sqlite3": {"shell.archive", "shell.store", "runs_table", "schema"},
 }
 UNTESTED = {"__init__", "__main__", "errors", "ports", "messages", "observer"}
 """Modules without behaviour of their own."""

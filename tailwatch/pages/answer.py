@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from ..core.notices import utc
+
 
 class Answer(NamedTuple):
     """Status, content type, body."""
@@ -23,3 +25,13 @@ def document(status: int, content: dict[str, Any]) -> Answer:
     """A JSON document. NaN and Infinity must be text by now: no JSON has them."""
     body = json.dumps(content, allow_nan=False, separators=(",", ":"))
     return Answer(status, "application/json", f"{body}\n".encode())
+
+
+def moment(time_s: float | None) -> str | None:
+    """Unix seconds as ISO 8601 text in UTC; None for what is no time of a calendar."""
+    if time_s is None:
+        return None
+    try:
+        return utc(time_s)
+    except (OverflowError, ValueError, OSError):
+        return None

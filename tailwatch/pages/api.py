@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ..core.check import Check
 from ..core.findings import SEVERITIES
 from ..core.names import escape
-from ..core.notices import utc
 from ..core.numbers import jsonable
 from ..messages import RunView, Snapshot, Standing
+from ..ports import Archive
+from .answer import moment
+from .detail import check_facts, curve_facts, curve_of, history_facts, monitor_of
 
 
 def runs_document(snapshot: Snapshot) -> dict[str, Any]:
@@ -32,6 +36,19 @@ def findings_document(snapshot: Snapshot) -> dict[str, Any]:
     return {
         "version": 1,
         "findings": [{"run": name, **finding_facts(finding)} for _, name, finding in found],
+    }
+
+
+def run_document(run: RunView, archive: Archive, checks: Sequence[type[Check]]) -> dict[str, Any]:
+    """One run with all that is kept of it; what cannot be read now is null."""
+    state = archive.states([run.name]).get(run.name)
+    monitor, curve = monitor_of(state, checks), curve_of(state)
+    return {
+        "version": 1,
+        **run_facts(run),
+        "history": history_facts(archive.edges(run.name)),
+        "checks": monitor and [check_facts(watched) for watched in monitor.watched],
+        "curve": curve and curve_facts(curve),
     }
 
 
@@ -77,13 +94,3 @@ def finding_facts(finding: Standing) -> dict[str, Any]:
         "since": moment(finding.since_s),
         "segment": finding.segment,
     }
-
-
-def moment(time_s: float | None) -> str | None:
-    """Unix seconds as ISO 8601 text in UTC; None for what is no time of a calendar."""
-    if time_s is None:
-        return None
-    try:
-        return utc(time_s)
-    except (OverflowError, ValueError, OSError):
-        return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape as html_escape
 from urllib.parse import unquote, urlsplit
 
@@ -12,9 +12,12 @@ from prometheus_client.exposition import choose_encoder
 
 from .. import __version__
 from ..board import Board
+from ..core.check import Check
 from ..messages import Snapshot
+from ..ports import Archive
 from . import api
 from .answer import Answer, document, text
+from .detail import Nothing
 
 BEAT_AGE_MAX_S = 60.0
 _API_RUN = "/api/v1/runs/"
@@ -28,12 +31,20 @@ class Site:
         board: Where the engine leaves its snapshots.
         registry: What `/metrics` shows.
         monotonic: The clock by which the engine's beat is judged.
+        archive: What is kept of each run, if anything is.
+        checks: The checks of each run.
     """
 
     def __init__(
-        self, board: Board, registry: CollectorRegistry, monotonic: Callable[[], float]
+        self,
+        board: Board,
+        registry: CollectorRegistry,
+        monotonic: Callable[[], float],
+        archive: Archive | None = None,
+        checks: Sequence[type[Check]] = (),
     ) -> None:
         self._board, self._registry, self._monotonic = board, registry, monotonic
+        self._archive, self._checks = archive or Nothing(), checks
         self._rendering = threading.Lock()
 
     def answer(self, path: str, accept: str) -> Answer:
@@ -95,7 +106,7 @@ class Site:
             run = snapshot.runs.get(unquote(place.removeprefix(_API_RUN)))
             if run is None:
                 return document(404, {"error": "no such run"})
-            return document(200, {"version": 1, **api.run_facts(run)})
+            return document(200, api.run_document(run, self._archive, self._checks))
         return document(404, {"error": "not found"})
 
     def _index(self) -> Answer:
