@@ -72,7 +72,9 @@ def _get(url: str, path: str, client: ClientConfig) -> bytes:
         raise NoDaemon(f"{url}: its certificate: {error.verify_message}; {hint}") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         why = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
-        raise NoDaemon(f"no daemon answers at {url}: {why or type(error).__name__}") from None
+        raise NoDaemon(
+            f"no daemon answers at {url}: {escape(str(why)) or type(error).__name__}"
+        ) from None
     if status == 401:
         raise NoDaemon(f"{url} wants a password: --http.config.file takes basic_auth")
     if status != 200:

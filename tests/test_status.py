@@ -114,21 +114,26 @@ def test_nobody_there() -> None:
         NoDaemon, match=r"no daemon answers at http://127\.0\.0\.1:1: Connection refused"
     ):
         ask("http://127.0.0.1:1", NOBODY)
-    with socket.create_server(("127.0.0.1", 0)) as mute:
-        url = f"http://127.0.0.1:{mute.getsockname()[1]}"
-        mute.settimeout(10)
-        with pytest.raises(NoDaemon, match="no daemon answers"):
-            ask(url.replace("http:", "https:"), _impatient(mute))
 
 
-def _impatient(mute: socket.socket) -> Any:
-    """A client whose server hangs up as soon as it is called."""
+@pytest.mark.parametrize(
+    ("scheme", "words", "said"),
+    [("https", b"", ""), ("http", b"", ""), ("http", b"\x1b[31m\r\n", r"\\x1b\[31m")],
+)
+def test_who_does_not_speak_http(scheme: str, words: bytes, said: str) -> None:
+    """Hangs up, or says something else: no daemon, and nothing that a terminal would obey."""
+    with socket.create_server(("127.0.0.1", 0)) as rude:
 
-    def hang_up() -> None:
-        mute.accept()[0].close()
+        def hang_up() -> None:
+            with rude.accept()[0] as client:
+                client.sendall(words)
 
-    threading.Thread(target=hang_up).start()
-    return NOBODY
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        with pytest.raises(NoDaemon, match=f"no daemon answers at .*: .*{said}") as caught:
+            ask(f"{scheme}://127.0.0.1:{rude.getsockname()[1]}", NOBODY)
+        thread.join()
+    assert str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize(

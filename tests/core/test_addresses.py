@@ -28,7 +28,21 @@ def test_no_name_of_a_stranger_is_ours(host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1]evil", "[127.0.0.1", "[", "]", ":", " ", "127.1", "[]", "[]:1"]
+    "host",
+    [
+        "127.0.0.1]evil",
+        "[127.0.0.1",
+        "[",
+        "]",
+        ":",
+        " ",
+        "127.1",
+        "[]",
+        "[]:1",
+        "127.0.0.1:.example",
+        "[::1].example",
+        "localhost:1x",
+    ],
 )
 def test_what_is_no_host_is_not_ours(host: str) -> None:
     """Half an address is none."""
