@@ -38,6 +38,7 @@ def secured(directory: Path) -> Path:
     )
     assert replaced == 1
     (directory / "web.yml").write_text(text)
+    (directory / "shipped.yml").write_text(EXAMPLE.read_text())
     (directory / "password").write_text("right")
     return directory / "web.yml"
 
@@ -112,7 +113,7 @@ def test_prometheus_scrapes_with_certificate_and_password(tmp_path: Path) -> Non
     """With the shipped files Prometheus gets its page, and nobody whom they do not name does."""
     secrets = tmp_path / "secrets"
     file = secured(secrets)
-    check = run(promtool(), "check", "web-config", str(file))
+    check = run(promtool(), "check", "web-config", str(file), str(secrets / "shipped.yml"))
     assert check.returncode == 0, said(check)
     made = Daemon(tmp_path, "--web.config.file", str(file))
     write(made.runs / "m.jsonl", row(1, 2.0) + row(2, math.nan))
