@@ -111,6 +111,7 @@ THIRD_PARTY = {
     "watchdog": {"shell.watcher"},
     "structlog": {"shell.logs"},
     "prometheus_client": {"shell.exposition", "pages.site"},
+    "jinja2": {"pages.rendering"},
     "yaml": {"run_configs"},
     "rich": {"shell.progress"},
     "click": {"cli", "options", "report", "inspection_text"},

@@ -1,0 +1,17 @@
+"use strict";
+// Every 10 s the content is fetched anew, unless somebody is at work in it.
+setInterval(async () => {
+  const busy = document.querySelector("main :focus, main details[open]") || String(getSelection());
+  if (document.hidden || busy) return;
+  try {
+    const answer = await fetch(location.href);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const main = page.querySelector("main");
+    if (!answer.ok || !main) throw new Error(answer.statusText);
+    document.querySelector("main").replaceWith(main);
+    document.title = page.title;
+    delete document.documentElement.dataset.stale;
+  } catch {
+    document.documentElement.dataset.stale = "";
+  }
+}, 10000);
