@@ -122,7 +122,12 @@ def chart(curve: Curve, series: Series, logarithmic: bool | None = None) -> Char
     lowest = min((buckets[n][0] for n in there), default=0.0)
     highest = max((buckets[n][1] for n in there), default=0.0)
     scale = _Scale(lowest, highest, logarithmic)
-    lines, lone = _parts(there, [bad for _, _, bad in buckets])
+    begun = {
+        (mark.row - 1 - curve.begin) // curve.width
+        for mark in curve.marks
+        if mark.kind == "segment"
+    }
+    lines, lone = _parts(there, [bad for _, _, bad in buckets], begun)
     band, line = [], []
     for part in lines:
         xs = [place(curve, n * curve.width, curve.width) * SIDE / 100 for n in part]
@@ -197,15 +202,19 @@ def _path(xs: Sequence[float], ys: Sequence[float]) -> str:
     return f"M{points}"
 
 
-def _parts(there: Sequence[int], bad: Sequence[int]) -> tuple[list[list[int]], list[int]]:
+def _parts(
+    there: Sequence[int], bad: Sequence[int], begun: set[int]
+) -> tuple[list[list[int]], list[int]]:
     """Runs of buckets that a line connects, and those that stand alone."""
     distances = [b - a for a, b in itertools.pairwise(there)]
     usual = statistics.median_low(distances) if distances else 1
     parts: list[list[int]] = []
     for n in there:
         last = parts[-1][-1] if parts else None
-        # What is not finite breaks the line, and so does a gap that is none of the field's.
-        if last is None or n - last > _GAP_FACTOR * usual or any(bad[last + 1 : n]):
+        # What is not finite breaks the line, and so does a gap that is not the field's own, and
+        # a new segment.
+        broken = last is None or n - last > _GAP_FACTOR * usual or any(bad[last + 1 : n])
+        if broken or (last is not None and not begun.isdisjoint(range(last + 1, n + 1))):
             parts.append([])
         parts[-1].append(n)
     return [p for p in parts if len(p) > 1], [p[0] for p in parts if len(p) == 1]
@@ -232,4 +241,8 @@ def _steps(curve: Curve) -> list[Tick]:
     if not count:
         return []
     at = sorted({round(share * (count - 1)) for share in (0, 0.25, 0.5, 0.75, 1)})
-    return [Tick(place(curve, n * curve.width, curve.width), shown(curve.steps[n])) for n in at]
+    ticks = [Tick(place(curve, n * curve.width, curve.width), shown(curve.steps[n])) for n in at]
+    newest = max((each.newest() for each in curve.series.values()), default=None)
+    if newest is not None and count > 1:
+        ticks[-1] = Tick(ticks[-1].at, shown(newest.step))
+    return ticks

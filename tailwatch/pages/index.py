@@ -18,6 +18,8 @@ from .detail import curve_of
 
 RUNS_A_PAGE = 100
 SKIPPED_SHOWN = 200
+FINDINGS_SHOWN = 3
+"""Of one run; its page has them all."""
 QUERY_CHARS_MAX = 200
 NOTHING = "none"
 SORTS = ("severity", "name", "state", "step", "age", "loss")
@@ -111,6 +113,7 @@ def index(snapshot: Snapshot, archive: Archive, wish: Wish, now_s: float) -> dic
         "states": _states(snapshot),
         "severities": _severities(snapshot),
         "nothing": NOTHING,
+        "shown_max": FINDINGS_SHOWN,
         "skipped": snapshot.skipped[:SKIPPED_SHOWN],
         "skipped_total": snapshot.skipped_total,
         "health": health(snapshot, now_s),

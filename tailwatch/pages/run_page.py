@@ -21,6 +21,8 @@ from .detail import check_facts, curve_of, episodes, monitor_of
 EPISODES_SHOWN = 50
 FLAGS_MAX = 12
 """So many findings have their place in the drawing: more would cover it."""
+NEAR = 4.0
+"""Percent of the width, within which two numbers would cover each other."""
 SCALES = {"log": True, "linear": False}
 _FIELDS = {
     "loss": "Loss",
@@ -33,7 +35,13 @@ _FINDINGS = ("firing", "pending", "inactive")
 
 
 class Told(NamedTuple):
-    """A finding, with its number in the drawing and its place there, in percent, if it has one."""
+    """
+    A finding, with its number in the drawing.
+
+    Attributes:
+        at: Where it is there, in percent, if it is.
+        down: How many others are so near that they would cover it.
+    """
 
     number: int
     severity: str
@@ -48,6 +56,7 @@ class Told(NamedTuple):
     resolved_step: int | float | None
     stands: bool
     at: float | None
+    down: int = 0
 
 
 def run_page(
@@ -76,6 +85,7 @@ def run_page(
         "checks": _checks(monitor) if monitor else [],
         "readable": monitor is not None,
         "run_config": run.run_config and escape(run.run_config),
+        "planned": monitor.config.planned_steps if monitor else None,
         "config": _config(monitor.config if monitor else None),
     }
 
@@ -107,10 +117,12 @@ def _told(run: RunView, edges: Iterable[Edge], curve: Curve | None) -> list[Told
                 *(resolved.time_s, resolved.step, False, None),
             )
         )
-    return [
-        each._replace(number=n, at=_at(curve, each.row) if n <= FLAGS_MAX else None)
-        for n, each in enumerate(told, 1)
-    ]
+    placed: list[Told] = []
+    for number, each in enumerate(told, 1):
+        at = _at(curve, each.row) if number <= FLAGS_MAX else None
+        near = sum(p.at is not None and at is not None and abs(p.at - at) < NEAR for p in placed)
+        placed.append(each._replace(number=number, at=at, down=near))
+    return placed
 
 
 def _at(curve: Curve | None, row: int) -> float | None:

@@ -1,6 +1,6 @@
 "use strict";
-// Every 10 s the content is fetched anew, unless somebody is at work in it.
-setInterval(async () => {
+// The content anew, unless somebody is at work in it.
+async function refresh() {
   const busy = document.querySelector("main :focus, main details[open]") || String(getSelection());
   if (document.hidden || busy) return;
   try {
@@ -14,4 +14,5 @@ setInterval(async () => {
   } catch {
     document.documentElement.dataset.stale = "";
   }
-}, 10000);
+}
+setInterval(refresh, 10000);
