@@ -65,8 +65,9 @@ return [seen, [...new Set(wrong)]];
 """
 
 UNLABELLED = """
-const named = e => (e.getAttribute("aria-label") || e.textContent || "").trim()
-  || (e.labels && e.labels.length) || e.getAttribute("aria-labelledby");
+const told = e => e.tagName === "SELECT" ? "" : e.textContent;
+const named = e => (e.getAttribute("aria-label") || told(e) || "").trim()
+  || [...e.labels || []].some(l => l.firstChild.textContent.trim()) || e.getAttribute("aria-labelledby");
 return [...document.querySelectorAll("a, button, input:not([type=hidden]), select, summary, [role=img], [role=region], section, nav")]
   .filter(e => !named(e)).map(e => e.outerHTML.slice(0, 200));
 """
