@@ -13,9 +13,13 @@ from ..core.numbers import shown
 
 SIDE = 1000
 """The drawing's width and height, in its own units: it is stretched to its place."""
+SPARK_POINTS = 50
 _LOG_RATIO = 50.0
 _TICKS = 4
 _GAP_FACTOR = 3
+
+
+Bucket = tuple[float, float, int]
 
 
 class Tick(NamedTuple):
@@ -115,45 +119,58 @@ class _Scale:
         return [float(f"{10 ** (self._low + n * size):.1g}") for n in range(1, 3)]
 
 
+class _Shape(NamedTuple):
+    scale: _Scale
+    band: str
+    line: str
+    lone: list[int]
+
+
 def chart(curve: Curve, series: Series, logarithmic: bool | None = None) -> Chart:
     """Draw one field; *logarithmic*: whether its axis is, None where that is to help."""
     buckets = series.buckets()
-    there = [n for n, (low, high, _) in enumerate(buckets) if low <= high]
-    lowest = min((buckets[n][0] for n in there), default=0.0)
-    highest = max((buckets[n][1] for n in there), default=0.0)
-    scale = _Scale(lowest, highest, logarithmic)
-    begun = {
-        (mark.row - 1 - curve.begin) // curve.width
-        for mark in curve.marks
-        if mark.kind == "segment"
-    }
-    lines, lone = _parts(there, [bad for _, _, bad in buckets], begun)
-    band, line = [], []
-    for part in lines:
-        xs = [place(curve, n * curve.width, curve.width) * SIDE / 100 for n in part]
-        ends = [(scale(buckets[n][0]), scale(buckets[n][1])) for n in part]
-        line.append(_path(xs, [(low + high) / 2 for low, high in ends]))
-        if any(low != high for low, high in ends):
-            there_and_back = [high for _, high in ends] + [low for low, _ in reversed(ends)]
-            band.append(_path([*xs, *reversed(xs)], there_and_back) + "z")
-    dots = [
-        (place(curve, n * curve.width, curve.width), scale.middle(*buckets[n][:2]) / SIDE * 100)
-        for n in lone
-    ]
+    xs = [place(curve, n * curve.width, curve.width) for n in range(len(buckets))]
+    shape = _shape(buckets, xs, _begun(curve, curve.width), logarithmic)
+    finite = [bucket for bucket in buckets if bucket[0] <= bucket[1]]
+    scale = shape.scale
     return Chart(
         series.name,
-        "".join(band),
-        "".join(line),
-        dots,
+        shape.band,
+        shape.line,
+        [(xs[n], scale.middle(*buckets[n][:2]) / SIDE * 100) for n in shape.lone],
         list(_bad(curve, [bad for _, _, bad in buckets])),
-        scale.ticks() if there else [],
+        scale.ticks() if finite else [],
         _steps(curve),
         scale.logarithmic,
         shown(series.first.value),
         shown(series.newest().value),
-        _told(lowest) if there else "",
-        _told(highest) if there else "",
+        _told(min(low for low, _, _ in finite)) if finite else "",
+        _told(max(high for _, high, _ in finite)) if finite else "",
     )
+
+
+def _begun(curve: Curve, width: int) -> set[int]:
+    """In which buckets of *width* rows a segment begins."""
+    starts = [mark.row - 1 - curve.begin for mark in curve.marks if mark.kind == "segment"]
+    return {start // width for start in starts}
+
+
+def _shape(
+    buckets: Sequence[Bucket], xs: Sequence[float], begun: set[int], logarithmic: bool | None
+) -> _Shape:
+    there = [n for n, (low, high, _) in enumerate(buckets) if low <= high]
+    lowest = min((buckets[n][0] for n in there), default=0.0)
+    highest = max((buckets[n][1] for n in there), default=0.0)
+    scale = _Scale(lowest, highest, logarithmic)
+    lines, lone = _parts(there, [bad for _, _, bad in buckets], begun)
+    band, line = [], []
+    for part in lines:
+        across = [xs[n] * SIDE / 100 for n in part]
+        lows, highs = ([scale(buckets[n][side]) for n in part] for side in (0, 1))
+        line.append(_path(across, [(a + b) / 2 for a, b in zip(lows, highs, strict=True)]))
+        if lows != highs:
+            band.append(_path([*across, *reversed(across)], [*highs, *reversed(lows)]) + "z")
+    return _Shape(scale, "".join(band), "".join(line), lone)
 
 
 def place(curve: Curve, row: float, rows: int = 1) -> float:
@@ -180,8 +197,15 @@ def spark(curve: Curve) -> tuple[str, str, bool]:
     series = curve.series.get("loss")
     if series is None:
         return "", "", False
-    drawn = chart(curve, series)
-    return drawn.band, drawn.line, bool(drawn.bad)
+    buckets = series.buckets()
+    every = math.ceil(len(buckets) / SPARK_POINTS)
+    some = [
+        (min(b[0] for b in part), max(b[1] for b in part), sum(b[2] for b in part))
+        for part in (buckets[n : n + every] for n in range(0, len(buckets), every))
+    ]
+    xs = [round(100 * (n + 0.5) / len(some), 2) for n in range(len(some))]
+    shape = _shape(some, xs, _begun(curve, curve.width * every), None)
+    return shape.band, shape.line, any(bad for _, _, bad in some)
 
 
 def spark_of(values: Sequence[float]) -> str:
@@ -198,8 +222,7 @@ def _told(value: float) -> str:
 
 
 def _path(xs: Sequence[float], ys: Sequence[float]) -> str:
-    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True))
-    return f"M{points}"
+    return "M" + " ".join([f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True)])
 
 
 def _parts(

@@ -1,7 +1,8 @@
 "use strict";
 // The content anew, unless somebody is at work in it.
 async function refresh() {
-  const busy = document.querySelector("main :focus, main details[open]") || String(getSelection());
+  const busy = document.activeElement.closest("main *")
+    || document.querySelector("main details[open]") || String(getSelection());
   if (document.hidden || busy) return;
   try {
     const answer = await fetch(location.href);
