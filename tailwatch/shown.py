@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Iterable
 
@@ -65,7 +66,7 @@ class Shown:
         """Note which of all *files* are no runs, and why."""
         reasons = {each.path: _no_run(each) for each in files if each.name is None}
         self._skipped_total = len(reasons)
-        some = sorted(reasons.items())[:SKIPPED_MAX]
+        some = heapq.nsmallest(SKIPPED_MAX, reasons.items())
         self._skipped = tuple(Skipped(escape(path), reason) for path, reason in some)
 
     def end(self, tracked: Tracked, monotonic_s: float) -> None:

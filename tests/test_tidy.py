@@ -114,6 +114,7 @@ THIRD_PARTY = {
     "prometheus_client": {"shell.exposition", "shell.textfile", "pages.site"},
     "yaml": {"run_configs", "web_config"},
     "bcrypt": {"shell.guard"},
+    "jinja2": {"pages.rendering"},
     "rich": {"shell.progress"},
     "click": {"cli", "options", "report", "inspection_text"},
     "sqlite3": {"shell.archive", "shell.store", "runs_table", "schema"},

@@ -6,6 +6,7 @@ import hashlib
 import posixpath
 import re
 from collections.abc import Callable
+from urllib.parse import quote
 
 NAME_BYTES_MAX = 128
 
@@ -67,6 +68,28 @@ def distinct_name(name: str, path: str, root: str | None, taken: Callable[[str],
         candidate = _bounded(f"{name}~{number}")
         number += 1
     return candidate
+
+
+def run_path(run: str) -> str:
+    """
+    A run's name as the end of a URL's path, from which unquoting gives it back.
+
+    >>> run_path("exp 1/metrics"), run_path("a/../b")
+    ('exp%201/metrics', 'a%2F..%2Fb')
+    """
+    # Browsers and proxies take such parts out of a path, whatever they are encoded as.
+    tidied = not {"", ".", ".."}.isdisjoint(run.split("/"))
+    return quote(run, safe="" if tidied else "/")
+
+
+def run_url(external_url: str, run: str) -> str:
+    """
+    The address of a run's page, for a notice.
+
+    >>> run_url("https://host/tailwatch/", "exp1/metrics")
+    'https://host/tailwatch/run/exp1/metrics'
+    """
+    return f"{external_url.rstrip('/')}/run/{run_path(run)}"
 
 
 def _bounded(name: str) -> str:

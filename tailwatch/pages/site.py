@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from html import escape as html_escape
-from urllib.parse import unquote, urlsplit
+import time
+from collections.abc import Callable, Mapping, Sequence
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from .. import __version__
 from ..board import Board
 from ..core.check import Check
 from ..messages import Snapshot
@@ -18,9 +17,14 @@ from ..ports import Archive
 from . import api
 from .answer import Answer, document, text
 from .detail import Nothing
+from .index import Wish, index
+from .rendering import page, static
+from .run_page import run_page
 
 BEAT_AGE_MAX_S = 60.0
 _API_RUN = "/api/v1/runs/"
+_RUN = "/run/"
+_STATIC = "/static/"
 
 
 class Site:
@@ -33,6 +37,7 @@ class Site:
         monotonic: The clock by which the engine's beat is judged.
         archive: What is kept of each run, if anything is.
         checks: The checks of each run.
+        wall: The clock by which the age of rows is told, Unix seconds.
     """
 
     def __init__(
@@ -42,24 +47,30 @@ class Site:
         monotonic: Callable[[], float],
         archive: Archive | None = None,
         checks: Sequence[type[Check]] = (),
+        wall: Callable[[], float] = time.time,
     ) -> None:
         self._board, self._registry, self._monotonic = board, registry, monotonic
+        self._wall = wall
         self._archive, self._checks = archive or Nothing(), checks
         self._rendering = threading.Lock()
 
     def answer(self, path: str, accept: str) -> Answer:
         """The answer to GET *path*."""
-        place = urlsplit(path).path
+        asked = urlsplit(path)
+        place = asked.path
         pages: dict[str, Callable[[], Answer]] = {
-            "/": self._index,
             "/-/healthy": self._healthy,
             "/-/ready": self._ready,
             "/metrics": lambda: self._metrics(accept),
         }
         if place.startswith("/api/"):
             return self._api(place)
-        page = pages.get(place)
-        return page() if page is not None else text(404, "not found")
+        if place == "/" or place.startswith(_RUN):
+            return self._for_people(place, _query(asked.query))
+        if place.startswith(_STATIC):
+            return static(place.removeprefix(_STATIC)) or text(404, "not found")
+        plain = pages.get(place)
+        return plain() if plain is not None else text(404, "not found")
 
     def connection_dropped(self) -> None:
         """A connection was closed before its time."""
@@ -109,20 +120,26 @@ class Site:
             return document(200, api.run_document(run, self._archive, self._checks))
         return document(404, {"error": "not found"})
 
-    def _index(self) -> Answer:
+    def _for_people(self, place: str, query: Mapping[str, str]) -> Answer:
         snapshot = self._board.snapshot
-        rows = []
-        for name, run in sorted(snapshot.runs.items() if snapshot else ()):
-            said = "; ".join(f"{s.severity.value}: {s.message}" for s in run.standing) or "nothing"
-            step = "" if run.last_step is None else f"{run.last_step:g}"
-            cells = (name, run.state, step, str(run.rows), said)
-            rows.append("".join(f"<td>{html_escape(cell)}</td>" for cell in cells))
-        table = "".join(f"<tr>{row}</tr>" for row in rows)
-        body = (
-            "<!doctype html><html lang=en><meta charset=utf-8><title>tailwatch</title>"
-            f"<h1>tailwatch {__version__}</h1>"
-            "<p><a href=/metrics>metrics</a> <a href=/-/healthy>health</a> "
-            "<a href=/-/ready>ready</a></p><table><tr><th>run<th>state<th>step<th>rows"
-            f"<th>what stands</tr>{table}</table>"
-        )
-        return Answer(200, "text/html; charset=utf-8", body.encode(errors="backslashreplace"))
+        if snapshot is None:
+            said = {"title": "Not yet", "text": "The state is being restored."}
+            return page("missing.html", place, said, 503)
+        with self._rendering:
+            if place == "/":
+                shown = index(snapshot, self._archive, Wish.of(query), self._wall())
+                return page("index.html", place, shown)
+            run = snapshot.runs.get(unquote(place.removeprefix(_RUN)))
+            if run is None:
+                said = {"title": "No such run", "text": "It is not known, or ended long ago."}
+                return page("missing.html", place, said, 404)
+            scale = query.get("scale", "")
+            shown = run_page(run, self._archive, self._checks, scale, self._wall())
+            return page("run.html", place, shown)
+
+
+def _query(text: str) -> dict[str, str]:
+    try:
+        return dict(parse_qsl(text, max_num_fields=20))
+    except ValueError:
+        return {}

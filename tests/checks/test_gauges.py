@@ -55,19 +55,6 @@ def test_a_gauge_passes_its_threshold_when_the_check_fires(category: str) -> Non
     assert beyond(run) is True
 
 
-def test_evaluations_are_counted_up_to_those_that_are_too_many() -> None:
-    """Overfitting is told of the worst set: how many evaluations it has without a new best."""
-    run = Run(BY_NAME["overfit"])
-    run.losses(2.0, 2.0)
-    for loss in (1.0, 1.2, 1.3):
-        run.other(evals={"eval_loss": loss})
-    gauge = run.monitor.watched[0].check.gauge()
-    assert gauge is not None
-    assert (gauge.value, gauge.threshold) == (2, 3)
-    run.other(evals={"eval_loss": 1.4})
-    assert beyond(run) is True
-
-
 @every_check
 @given(rows=stories)
 @settings(max_examples=20, deadline=None)

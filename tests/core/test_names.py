@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailwatch.core.names import NAME_BYTES_MAX, distinct_name, escape, run_name
+from tailwatch.core.names import (
+    NAME_BYTES_MAX,
+    distinct_name,
+    escape,
+    run_name,
+    run_path,
+    run_url,
+)
 
 raw_names = st.binary(min_size=1, max_size=60).filter(lambda raw: b"\0" not in raw)
 paths = st.lists(raw_names.map(lambda raw: raw.replace(b"/", b"_")), min_size=1, max_size=8).map(
@@ -131,3 +139,18 @@ def test_distinct_names_are_distinct(found: list[tuple[str, str | None]]) -> Non
             assert len(distinct.encode()) <= NAME_BYTES_MAX
             assert distinct.isprintable()
             taken.add(distinct)
+
+
+@given(st.text(min_size=1, max_size=60).map(escape))
+def test_the_path_of_a_run_comes_back_as_its_name(name: str) -> None:
+    """Through quoting and a browser, which takes empty parts and dots out of a path."""
+    path = run_path(name)
+    assert unquote(path) == name
+    assert re.fullmatch(r"[\w.~/%-]+", path, re.ASCII)
+    assert {"", ".", ".."}.isdisjoint(path.split("/")) or "/" not in path
+
+
+@pytest.mark.parametrize("base", ["https://h:8443", "https://h:8443/", "https://h:8443//"])
+def test_the_address_of_a_run(base: str) -> None:
+    """Below the external URL, whether that ends with a slash or not."""
+    assert run_url(base, "exp 1/m?#%") == "https://h:8443/run/exp%201/m%3F%23%25"

@@ -74,7 +74,7 @@ class World:
     def site(self) -> Site:
         board = self.board()
         registry = make_registry(board, Exposed([], []), lambda: NOW_S, lambda: NOW_S)
-        return Site(board, registry, lambda: NOW_S, self, self.checks)
+        return Site(board, registry, lambda: NOW_S, self, self.checks, lambda: NOW_S)
 
     # The archive.
 
