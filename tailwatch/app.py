@@ -25,12 +25,13 @@ from .receivers import RENDERERS
 from .shell.archive import StoreArchive
 from .shell.clock import SystemClock
 from .shell.courier import HttpCourier
-from .shell.exposition import Exposed, make_registry
+from .shell.exposition import Exposed, SnapshotCollector
 from .shell.follower import LocalFollower
 from .shell.guard import Guard
 from .shell.heartbeat import Heartbeat
 from .shell.holders import written_by
 from .shell.inbox import ThreadInbox
+from .shell.metrics_page import MetricsPage
 from .shell.mounts import Mounts
 from .shell.saves import SavesFollower, SavesScanner
 from .shell.scanner import DirectoryScanner
@@ -145,18 +146,19 @@ class Daemon:
         clock, address = SystemClock(), ""
         guard = Guard(self._web_config, self.log)
         exposed = self._exposed(settings, guard)
+        collector = SnapshotCollector(board, exposed, clock.wall, clock.monotonic)
         if settings.listen is not None:
-            registry = make_registry(board, exposed, clock.wall, clock.monotonic)
             archive = StoreArchive(settings.state_dir)
-            site = Site(board, registry, clock.monotonic, archive, settings.checks)
+            metrics = MetricsPage(collector).render
+            site = Site(board, metrics, clock.monotonic, archive, settings.checks)
             web = WebServer(settings.listen, site, guard, own_names(settings.external_url))
             stack.callback(web.close)
             vital.append(web)
             address = web.address
         if settings.textfile is not None:
             # node_exporter has process_* of its own, and two of a kind would cost it all of them.
-            registry = make_registry(board, exposed, clock.wall, clock.monotonic, process=False)
-            textfile = Textfile(settings.textfile, board, registry, self.log)
+            metrics = MetricsPage(collector, process=False).render
+            textfile = Textfile(settings.textfile, board, metrics, self.log)
             stack.callback(textfile.close)
             vital.append(textfile)
         return address

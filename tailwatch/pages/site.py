@@ -7,9 +7,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder
-
 from ..board import Board
 from ..core.check import Check
 from ..messages import Snapshot
@@ -33,7 +30,7 @@ class Site:
 
     Args:
         board: Where the engine leaves its snapshots.
-        registry: What `/metrics` shows.
+        metrics: Makes `/metrics`: from the Accept header, its type and text.
         monotonic: The clock by which the engine's beat is judged.
         archive: What is kept of each run, if anything is.
         checks: The checks of each run.
@@ -43,13 +40,13 @@ class Site:
     def __init__(
         self,
         board: Board,
-        registry: CollectorRegistry,
+        metrics: Callable[[str], tuple[str, bytes]],
         monotonic: Callable[[], float],
         archive: Archive | None = None,
         checks: Sequence[type[Check]] = (),
         wall: Callable[[], float] = time.time,
     ) -> None:
-        self._board, self._registry, self._monotonic = board, registry, monotonic
+        self._board, self._render, self._monotonic = board, metrics, monotonic
         self._wall = wall
         self._archive, self._checks = archive or Nothing(), checks
         self._rendering = threading.Lock()
@@ -79,10 +76,9 @@ class Site:
     def _metrics(self, accept: str) -> Answer:
         if self._board.snapshot is None:
             return text(503, "the state is being restored")
-        encoder, content_type = choose_encoder(accept)
         # One at a time: a page of many runs takes memory and processor time while it is made.
         with self._rendering:
-            return Answer(200, content_type, encoder(self._registry))
+            return Answer(200, *self._render(accept))
 
     def _healthy(self) -> Answer:
         beat_s = self._board.beat_s

@@ -8,7 +8,6 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -68,14 +67,24 @@ class SnapshotCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Every family, or none before the state is restored."""
-        snapshot = self._board.snapshot
-        if snapshot is None:
-            return
-        now_s = self._wall()
-        runs = self._exported(snapshot.runs, self._monotonic())
-        yield from self._findings(runs)
+        snapshot = self.snapshot()
+        if snapshot is not None:
+            runs = self.exported(snapshot)
+            yield from self.findings(runs)
+            yield from self.beside_findings(runs, snapshot)
+
+    def snapshot(self) -> Snapshot | None:
+        """What there is to show; None before the state is restored."""
+        return self._board.snapshot
+
+    def exported(self, snapshot: Snapshot) -> list[RunView]:
+        """The runs to show, by name; those that are left out are counted."""
+        return self._exported(snapshot.runs, self._monotonic())
+
+    def beside_findings(self, runs: Sequence[RunView], snapshot: Snapshot) -> Iterator[Metric]:
+        """Every family but those of findings."""
         yield from self._runs(runs)
-        yield from self._health(snapshot, now_s)
+        yield from self._health(snapshot, self._wall())
 
     def _exported(self, runs: Mapping[str, RunView], monotonic_s: float) -> list[RunView]:
         """The runs to show: not those at rest for long; the liveliest, if there are too many."""
@@ -92,7 +101,8 @@ class SnapshotCollector(Collector):
         self._dropped = (self._dropped | dropped) & runs.keys()
         return sorted(kept[: self._exposed.runs_max], key=lambda run: run.name)
 
-    def _findings(self, runs: Sequence[RunView]) -> Iterator[Metric]:
+    def findings(self, runs: Sequence[RunView]) -> Iterator[Metric]:
+        """The families of findings: the first ones."""
         total = CounterMetricFamily(
             "anomaly_findings", "Times a finding of this category went to firing.", labels=_FINDING
         )
@@ -222,22 +232,6 @@ class SnapshotCollector(Collector):
         yield CounterMetricFamily("tailwatch_textfile_errors", failed, value=value)
         text = "Series left out because there are too many runs."
         yield CounterMetricFamily("tailwatch_series_dropped", text, value=self._dropped_total)
-
-
-def make_registry(
-    board: Board,
-    exposed: Exposed,
-    wall: Callable[[], float],
-    monotonic: Callable[[], float],
-    *,
-    process: bool = True,
-) -> CollectorRegistry:
-    """A registry of our own metrics and, unless told otherwise, those of this process."""
-    registry = CollectorRegistry()
-    registry.register(SnapshotCollector(board, exposed, wall, monotonic))
-    if process:
-        ProcessCollector(registry=registry)
-    return registry
 
 
 def _stands(run: RunView) -> bool:

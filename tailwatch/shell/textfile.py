@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-
-from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import generate_latest
+from collections.abc import Callable
 
 from ..board import Board
 from ..core.names import escape
@@ -29,12 +27,14 @@ class Textfile:
     Args:
         path: Replaced at each change. Its directory must be there.
         board: Where the snapshots are.
-        registry: What they look like.
+        metrics: Makes the text, and its type.
         log: For trouble.
     """
 
-    def __init__(self, path: str, board: Board, registry: CollectorRegistry, log: Log) -> None:
-        self._path, self._board, self._registry, self._log = path, board, registry, log
+    def __init__(
+        self, path: str, board: Board, metrics: Callable[[], tuple[str, bytes]], log: Log
+    ) -> None:
+        self._path, self._board, self._metrics, self._log = path, board, metrics, log
         self._written: Snapshot | None = None
         self._failed = False
         self._over = threading.Event()
@@ -80,7 +80,7 @@ class Textfile:
         with open(os.open(draft, flags, 0o644), "wb") as file:
             try:
                 os.fchmod(file.fileno(), 0o644)  # node_exporter is another user.
-                file.write(generate_latest(self._registry))
+                file.write(self._metrics()[1])
                 file.flush()
                 os.replace(draft, self._path)
             except BaseException:

@@ -15,9 +15,9 @@ from tailwatch.core.reader import RunReader
 from tailwatch.messages import RunView, Skipped, Snapshot
 from tailwatch.packing import pack, unpack
 from tailwatch.pages.site import Site
-from tailwatch.shell.exposition import Exposed, make_registry
 from tailwatch.shown import view_of
 from tailwatch.tracked import Tracked
+from tests.shell.helpers import metrics_of
 
 NOW_S = 1_767_312_000.0
 """2026-01-02T00:00:00Z: when the rows were written, and the pages are looked at."""
@@ -73,8 +73,8 @@ class World:
 
     def site(self) -> Site:
         board = self.board()
-        registry = make_registry(board, Exposed([], []), lambda: NOW_S, lambda: NOW_S)
-        return Site(board, registry, lambda: NOW_S, self, self.checks, lambda: NOW_S)
+        metrics = metrics_of(board, NOW_S).render
+        return Site(board, metrics, lambda: NOW_S, self, self.checks, lambda: NOW_S)
 
     # The archive.
 

@@ -14,16 +14,15 @@ from tailwatch.board import Board
 from tailwatch.core.names import escape
 from tailwatch.messages import Snapshot
 from tailwatch.pages.site import Site
-from tailwatch.shell.exposition import Exposed, make_registry
-from tests.shell.helpers import run_view, snapshot, standing
+from tests.shell.helpers import metrics_of, run_view, snapshot, standing
 
 
 def site(shown: Snapshot | None) -> Site:
     board = Board()
     if shown is not None:
         board.publish(shown)
-    registry = make_registry(board, Exposed([], []), lambda: 2000.0, lambda: 2000.0)
-    return Site(board, registry, lambda: 2000.0)
+    metrics = metrics_of(board).render
+    return Site(board, metrics, lambda: 2000.0)
 
 
 def ask(shown: Snapshot | None, path: str) -> tuple[int, Any]:

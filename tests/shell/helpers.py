@@ -10,9 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tailwatch.board import Board
 from tailwatch.core.findings import Evidence, Mark, Severity, Transition, TransitionKind
 from tailwatch.core.notices import Notice
 from tailwatch.messages import RunView, Snapshot, Standing, Tally
+from tailwatch.shell.exposition import Exposed, SnapshotCollector
+from tailwatch.shell.metrics_page import MetricsPage
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 20.0
@@ -28,6 +31,14 @@ def wait_until(
             return value
         assert time.monotonic() < end_s, f"waited {limit_s} s in vain for: {what}"
         time.sleep(0.01)
+
+
+def metrics_of(board: Board, now_s: float = 2000.0, **exposed: Any) -> MetricsPage:
+    """What `/metrics` shows of a board, without the metrics of this process."""
+    shown = Exposed(**{"categories": [], "receivers": []} | exposed)
+    return MetricsPage(
+        SnapshotCollector(board, shown, lambda: now_s, lambda: now_s), process=False
+    )
 
 
 class MemoryLog:

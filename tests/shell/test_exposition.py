@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder, generate_latest
 from prometheus_client.openmetrics.parser import (
     text_string_to_metric_families as parse_openmetrics,
@@ -25,7 +24,7 @@ from tailwatch.core.findings import Severity
 from tailwatch.core.outbox import OUTCOMES
 from tailwatch.core.rows import BAD_LINE_REASONS
 from tailwatch.messages import RUN_STATES, RunView
-from tailwatch.shell.exposition import Exposed, make_registry
+from tailwatch.shell.exposition import Exposed, SnapshotCollector
 from tests.shell.helpers import run_view, snapshot, standing, tally
 
 CATEGORIES = [(check.category, check.severity.value) for check in CHECKS]
@@ -64,16 +63,16 @@ PROMISED: dict[str, tuple[str, set[str]]] = {
 }
 
 
-def registry_of(board: Board, **more: Any) -> CollectorRegistry:
+def collector_of(board: Board, **more: Any) -> SnapshotCollector:
     exposed = Exposed(CATEGORIES, ["ops", "slack"])._replace(**more)
-    return make_registry(board, exposed, lambda: NOW_S, lambda: NOW_S)
+    return SnapshotCollector(board, exposed, lambda: NOW_S, lambda: NOW_S)
 
 
 def page(*runs: RunView, exposed: dict[str, Any] | None = None, **more: Any) -> str:
     """The text of a scrape while these runs are known."""
     board = Board()
     board.publish(snapshot(*runs, **more))
-    return generate_latest(registry_of(board, **(exposed or {}))).decode()
+    return generate_latest(collector_of(board, **(exposed or {}))).decode()
 
 
 def samples(text: str, name: str) -> dict[tuple[str, ...], float]:
@@ -134,16 +133,16 @@ def test_no_created_series() -> None:
     board = Board()
     board.publish(snapshot(run_view(tallies={"nan_loss": tally(2)})))
     encoder, _ = choose_encoder("application/openmetrics-text; version=1.0.0")
-    assert "_created" not in encoder(registry_of(board)).decode()
+    assert "_created" not in encoder(collector_of(board)).decode()
 
 
 def test_openmetrics_says_the_same() -> None:
     """Both formats hold the same samples, and OpenMetrics ends as it must."""
     board = Board()
     board.publish(snapshot(run_view(tallies={"nan_loss": tally(2)}, standing=[standing()])))
-    registry = registry_of(board)
+    collector = collector_of(board)
     encoder, content_type = choose_encoder("application/openmetrics-text; version=1.0.0")
-    text = encoder(registry).decode()
+    text = encoder(collector).decode()
     assert "application/openmetrics-text" in content_type
     assert text.endswith("# EOF\n")
 
@@ -155,7 +154,7 @@ def test_openmetrics_says_the_same() -> None:
             if not s.name.startswith("process_")
         }
 
-    assert flat(parse_text(generate_latest(registry).decode())) == flat(parse_openmetrics(text))
+    assert flat(parse_text(generate_latest(collector).decode())) == flat(parse_openmetrics(text))
 
 
 # Zeros first.
@@ -336,14 +335,14 @@ def test_cap_keeps_what_is_critical_then_what_lives() -> None:
 def test_what_the_cap_drops_is_counted_once() -> None:
     """The count of dropped series grows with the runs that are dropped, not with the scrapes."""
     board = Board()
-    registry = registry_of(board, runs_max=1)
+    collector = collector_of(board, runs_max=1)
     board.publish(snapshot(run_view("a")))
-    assert samples(generate_latest(registry).decode(), "tailwatch_series_dropped_total") == {
+    assert samples(generate_latest(collector).decode(), "tailwatch_series_dropped_total") == {
         (): 0.0
     }
     board.publish(snapshot(run_view("a"), run_view("b")))
     counts = [
-        samples(generate_latest(registry).decode(), "tailwatch_series_dropped_total")[()]
+        samples(generate_latest(collector).decode(), "tailwatch_series_dropped_total")[()]
         for _ in range(3)
     ]
     assert [3.0 * len(CATEGORIES)] * 3 == counts
@@ -352,25 +351,25 @@ def test_what_the_cap_drops_is_counted_once() -> None:
 def test_of_what_was_dropped_only_runs_that_are_known_are_remembered() -> None:
     """A run that is gone and comes again is dropped again; its name is not kept for ever."""
     board = Board()
-    registry = registry_of(board, runs_max=1)
+    collector = collector_of(board, runs_max=1)
     counts = []
     for runs in (("a", "b"), ("a",), ("a", "b")):
         board.publish(snapshot(*map(run_view, runs)))
-        text = generate_latest(registry).decode()
+        text = generate_latest(collector).decode()
         counts.append(samples(text, "tailwatch_series_dropped_total")[()])
     assert [each * 3.0 * len(CATEGORIES) for each in (1, 1, 2)] == counts
 
 
 def test_nothing_before_the_state_is_restored() -> None:
     """Before the first snapshot no metric of a run could be right, so there is none."""
-    text = generate_latest(registry_of(Board())).decode()
+    text = generate_latest(collector_of(Board())).decode()
     assert [f.name for f in parse_text(text) if not f.name.startswith("process_")] == []
 
 
 def test_concurrent_scrapes_see_one_snapshot_each() -> None:
     """While snapshots are published without pause, each scrape shows the numbers of one of them."""
     board = Board()
-    registry = registry_of(board, runs_max=2)
+    collector = collector_of(board, runs_max=2)
     over = threading.Event()
 
     def snap(n: int) -> Any:
@@ -389,7 +388,7 @@ def test_concurrent_scrapes_see_one_snapshot_each() -> None:
 
     def scrape() -> None:
         for _ in range(15):
-            text = generate_latest(registry).decode()
+            text = generate_latest(collector).decode()
             mixed.append(
                 set(samples(text, "anomaly_findings_total").values())
                 | set(samples(text, "tailwatch_run_rows_total").values())

@@ -13,17 +13,15 @@ import pytest
 
 from tailwatch.board import Board
 from tailwatch.shell import textfile
-from tailwatch.shell.exposition import Exposed, make_registry
 from tailwatch.shell.textfile import Textfile
 from tests.deploy.tools import promtool
-from tests.shell.helpers import MemoryLog, run_view, snapshot, standing, wait_until
+from tests.shell.helpers import MemoryLog, metrics_of, run_view, snapshot, standing, wait_until
 
 
 @contextmanager
 def writing(path: Path, board: Board, log: MemoryLog | None = None) -> Iterator[Textfile]:
-    exposed = Exposed([("nan_loss", "critical")], ["ops"])
-    registry = make_registry(board, exposed, lambda: 2.0, lambda: 2.0, process=False)
-    made = Textfile(str(path), board, registry, log or MemoryLog())
+    page = metrics_of(board, 2.0, categories=[("nan_loss", "critical")], receivers=["ops"])
+    made = Textfile(str(path), board, page.render, log or MemoryLog())
     try:
         yield made
     finally:

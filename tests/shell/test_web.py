@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -21,12 +21,13 @@ from tailwatch.errors import ConfigError
 from tailwatch.pages.answer import Answer
 from tailwatch.pages.site import BEAT_AGE_MAX_S, Site
 from tailwatch.shell import web
-from tailwatch.shell.exposition import Exposed, SnapshotCollector, make_registry
+from tailwatch.shell.exposition import SnapshotCollector
 from tailwatch.shell.guard import Guard
 from tailwatch.shell.web import CONNECTIONS_MAX, HEAD_BYTES_MAX, WebServer, own_names
 from tests.shell.helpers import (
     PATIENCE_S,
     MemoryLog,
+    metrics_of,
     run_view,
     snapshot,
     standing,
@@ -66,8 +67,8 @@ def served_on(listen: str, guard: Guard) -> Iterator[Served]:
     """A server with a snapshot, behind a guard."""
     board = Board()
     board.publish(snapshot())
-    registry = make_registry(board, Exposed([], []), lambda: 2000.0, lambda: 2000.0)
-    server = WebServer(listen, Site(board, registry, lambda: 100.0), guard)
+    metrics = metrics_of(board).render
+    server = WebServer(listen, Site(board, metrics, lambda: 100.0), guard)
     try:
         yield Served(server, board, [100.0])
     finally:
@@ -77,9 +78,8 @@ def served_on(listen: str, guard: Guard) -> Iterator[Served]:
 @pytest.fixture(scope="module")
 def serving() -> Iterator[Served]:
     board, clock_s = Board(), [100.0]
-    exposed = Exposed([("nan_loss", "critical")], ["ops"])
-    registry = make_registry(board, exposed, lambda: 2000.0, lambda: 2000.0)
-    server = WebServer("127.0.0.1:0", Site(board, registry, lambda: clock_s[0]), OPEN, {"gpu1"})
+    metrics = metrics_of(board, categories=[("nan_loss", "critical")], receivers=["ops"]).render
+    server = WebServer("127.0.0.1:0", Site(board, metrics, lambda: clock_s[0]), OPEN, {"gpu1"})
     yield Served(server, board, clock_s)
     server.close()
 
@@ -258,9 +258,7 @@ def test_any_accept_header_gets_a_page(accept: str) -> None:
     """No Accept header can break a scrape."""
     board = Board()
     board.publish(snapshot())
-    site = Site(
-        board, make_registry(board, Exposed([], []), lambda: 0.0, lambda: 0.0), lambda: 0.0
-    )
+    site = Site(board, metrics_of(board).render, lambda: 0.0)
     assert site.answer("/metrics", accept).status == 200
 
 
@@ -306,9 +304,7 @@ def test_page_before_the_state_is_restored(served: Served) -> None:
 def site() -> Site:
     board = Board()
     board.publish(snapshot())
-    return Site(
-        board, make_registry(board, Exposed([], []), lambda: 0.0, lambda: 0.0), lambda: 0.0
-    )
+    return Site(board, metrics_of(board).render, lambda: 0.0)
 
 
 def test_port_in_use_is_one_line(served: Served) -> None:
@@ -494,16 +490,16 @@ def test_one_page_of_metrics_is_made_at_a_time(
     """However many scrape at a time, the memory is that of one page."""
     served.board.publish(snapshot())
     at_work, most = [0], [0]
-    collect = SnapshotCollector.collect
+    beside = SnapshotCollector.beside_findings
 
-    def counted(self: SnapshotCollector) -> Iterator[Metric]:
+    def counted(self: SnapshotCollector, *args: Any) -> Iterator[Metric]:
         at_work[0] += 1
         most[0] = max(most[0], at_work[0])
-        yield from collect(self)
+        yield from beside(self, *args)
         time.sleep(0.01)  # Long enough for all the others to come.
         at_work[0] -= 1
 
-    monkeypatch.setattr(SnapshotCollector, "collect", counted)
+    monkeypatch.setattr(SnapshotCollector, "beside_findings", counted)
     clients = [connect(served, b"GET /metrics HTTP/1.0\r\n\r\n") for _ in range(8)]
     for each in clients:
         assert each.recv(15) == b"HTTP/1.0 200 OK"
