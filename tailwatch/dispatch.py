@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from .core.findings import Transition
-from .core.names import escape
+from .core.names import escape, run_url
 from .core.notices import Notice, make_notice
 from .core.outbox import Delivery, Outbox
 from .messages import Commit, OutboxRow, ReceiverPolicy, Settled
@@ -26,7 +26,7 @@ class Dispatch:
         policies: What each receiver wants to be told of.
         couriers: What sends to each, by the receiver's name.
         host: The name of this host, for people.
-        url: A page about the runs, if there is one.
+        url: Where the pages are seen by others, if they are.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Dispatch:
             transition=transition,
             time_s=time_s,
             fired_s=tracked.fired_s(transition.category),
-            url=self._url,
+            url=self._url and run_url(self._url, tracked.name),
         )
 
     def settle(self, settled: Settled, monotonic_s: float, commit: Commit) -> Delivery | None:

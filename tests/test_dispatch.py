@@ -135,6 +135,20 @@ def test_a_reminder_that_fails_settles_nothing() -> None:
         assert len(commit.settled) == (at_s == 0)
 
 
+def test_a_notice_leads_to_the_page_of_its_run() -> None:
+    """Where the pages have an address, the notice has that of the run's own; else none."""
+    file = tracked("exp 1/metrics")
+    for url, expected in (
+        ("https://tw.example/", "https://tw.example/run/exp%201/metrics"),
+        (None, None),
+    ):
+        desk = Desk()
+        desk.dispatch = Dispatch(desk.policies, desk.couriers, url=url)
+        desk.tell(file, category=f"nan_loss_{url}")
+        ((_, notice),) = desk.commit.notices
+        assert notice.data.get("url") == expected
+
+
 # Limits.
 
 
