@@ -21,7 +21,7 @@ from .core.outbox import Outcome
 from .dispatch import Dispatch
 from .engine import Engine, Options
 from .errors import CannotGoOn, ConfigError
-from .messages import ReceiverPolicy, Stop
+from .messages import Stop
 from .ports import Log, World
 from .receivers import RENDERERS
 from .shell.clock import SystemClock
@@ -161,10 +161,7 @@ class Daemon:
         return couriers
 
     def _dispatch(self, settings: Settings, couriers: Mapping[str, HttpCourier]) -> Dispatch:
-        policies = [
-            ReceiverPolicy(receiver.name, receiver.severities, receiver.send_resolved)
-            for receiver in settings.receivers
-        ]
+        policies = [receiver.policy() for receiver in settings.receivers]
         host = socket.gethostname()
         return Dispatch(policies, couriers, host=host, url=settings.external_url)
 

@@ -58,7 +58,9 @@ class ReceiverSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     secret: str = ""
     secret_file: str = ""
     severities: list[str] = msgspec.field(default_factory=lambda: ["critical"])
-    send_resolved: bool = False
+    categories: list[str] = msgspec.field(default_factory=list)
+    runs: list[str] = msgspec.field(default_factory=list)
+    send_resolved: bool | None = None
 
 
 class FieldSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

@@ -11,6 +11,7 @@ from .core.outbox import Delivery, Outbox
 from .messages import Commit, OutboxRow, ReceiverPolicy, Settled
 from .paging import may_page
 from .ports import Courier
+from .reminders import REMINDER_KEY, Reminder
 from .tracked import Tracked
 
 
@@ -39,7 +40,8 @@ class Dispatch:
         self._policies = list(policies)
         self._couriers = couriers
         self._host, self._url = host, url
-        self._outboxes = {policy.name: Outbox() for policy in policies}
+        self._outboxes = {policy.name: Outbox(mixes=policy.mixes) for policy in policies}
+        self._reminders = {p.name: Reminder(p) for p in policies if p.resends}
         self._planned: list[tuple[str, Delivery]] = []
 
     def restore(self, rows: Iterable[OutboxRow]) -> int:
@@ -67,22 +69,27 @@ class Dispatch:
         commit: Commit,
     ) -> None:
         """Put a notice of *transition* into the outboxes, if anyone wants it and may have it."""
-        receivers = [policy.name for policy in self._policies if policy.wants(transition)]
+        assert tracked.name is not None
+        receivers = [p.name for p in self._policies if p.wants(tracked.name, transition)]
         if not receivers or not may_page(tracked.paged, transition, now_s):
             return
+        notice = self._notice(tracked, transition, time_s)
+        for receiver in receivers:
+            self._outboxes[receiver].add(notice)
+            commit.notices.append((receiver, notice))
+
+    def _notice(self, tracked: Tracked, transition: Transition, time_s: float) -> Notice:
         assert tracked.name is not None
-        notice = make_notice(
+        return make_notice(
             run=tracked.name,
             file=escape(tracked.path),
             host=self._host,
             first_line=tracked.reader.first_line,
             transition=transition,
             time_s=time_s,
+            fired_s=tracked.fired_s(transition.category),
             url=self._url,
         )
-        for receiver in receivers:
-            self._outboxes[receiver].add(notice)
-            commit.notices.append((receiver, notice))
 
     def settle(self, settled: Settled, monotonic_s: float, commit: Commit) -> Delivery | None:
         """Take in a courier's word; return the message it was about, None if it is of no one's."""
@@ -90,14 +97,22 @@ class Dispatch:
         if outbox is None or not outbox.under_way:
             return None  # A courier from before a reload.
         delivery = outbox.settle(settled.outcome, monotonic_s)
+        if delivery.reminder:
+            return delivery
+        reminder = self._reminders.get(settled.receiver)
+        if reminder and settled.outcome.kind == "delivered":
+            reminder.told(delivery.notices, monotonic_s)
         if settled.outcome.kind != "retried":
             keys = [notice.key for notice in delivery.notices]
             commit.settled.append((settled.receiver, keys, settled.outcome.kind))
         return delivery
 
-    def plan(self, monotonic_s: float, commit: Commit) -> None:
-        """Choose what is due now."""
+    def plan(self, monotonic_s: float, commit: Commit, runs: Iterable[Tracked] = ()) -> None:
+        """Choose what is due now; of *runs*, all that are followed, some may need reminders."""
         self._planned = []
+        for receiver, reminder in self._reminders.items():
+            if reminder.due(monotonic_s):
+                self._remind(receiver, reminder, monotonic_s, runs)
         for receiver, outbox in self._outboxes.items():
             delivery = outbox.due(monotonic_s)
             if delivery is None:
@@ -107,6 +122,19 @@ class Dispatch:
                 commit.digests.append((receiver, delivery.key, keys))
                 delivery.stored = True
             self._planned.append((receiver, delivery))
+
+    def _remind(
+        self, receiver: str, reminder: Reminder, monotonic_s: float, runs: Iterable[Tracked]
+    ) -> None:
+        standing = [
+            self._notice(tracked, firing, tracked.fired_s(firing.category))
+            for tracked in runs
+            for firing in reminder.standing(tracked)
+        ]
+        notices = (*standing, *reminder.resolved(standing, monotonic_s))
+        delivery = Delivery(REMINDER_KEY, notices, reminder=True)
+        if not notices or self._outboxes[receiver].remind(delivery, monotonic_s):
+            reminder.reminded(monotonic_s)
 
     def send(self, monotonic_s: float) -> None:
         """Hand over what was planned; its commit has succeeded."""

@@ -161,6 +161,8 @@ def settings_document(settings: Settings) -> dict[str, Any]:
                 "url": str(receiver.url),
                 "secret": str(receiver.secret) if receiver.secret else "",
                 "severities": sorted(receiver.severities),
+                "categories": sorted(receiver.categories),
+                "runs": list(receiver.runs),
                 "send_resolved": receiver.send_resolved,
             }
             for receiver in settings.receivers

@@ -222,14 +222,17 @@ class Engine:
         if delivery is None:
             return
         self._shown.totals["deliveries", settled.receiver, outcome.kind] += 1
-        log = self._world.log.info if outcome.kind == "delivered" else self._world.log.warning
+        delivered = outcome.kind == "delivered"
+        if delivered and delivery.reminder:  # Every minute, for days.
+            return
+        log = self._world.log.info if delivered else self._world.log.warning
         facts = {"receiver": settled.receiver, "key": delivery.key, "detail": outcome.detail}
         log(f"notice_{outcome.kind}", **facts, attempt=delivery.attempts)
 
     # Disk, then page, then post.
 
     def _keep(self, monotonic_s: float, *, everything: bool) -> None:
-        self._dispatch.plan(monotonic_s, self._commit)
+        self._dispatch.plan(monotonic_s, self._commit, self._files.all())
         for path, tracked in self._changed.items():
             self._commit.runs[path] = tracked.record()
         kept = bool(self._commit)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .core.findings import Severity, Transition
+from .core.globs import PathFilter
 from .core.notices import Notice
 from .core.outbox import Outcome
 
@@ -226,14 +227,30 @@ class Unreadable(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReceiverPolicy:
-    """What one receiver wants to be told of."""
+    """
+    What one receiver wants to be told of.
+
+    Attributes:
+        categories: Empty: of all.
+        runs: Names of the runs; None: all.
+        resends: Whether it forgets what it is not told again every minute.
+        mixes: Whether one message may tell of findings that fire and of others that resolved.
+    """
 
     name: str
     severities: frozenset[str]
     send_resolved: bool = False
+    categories: frozenset[str] = frozenset()
+    runs: PathFilter | None = None
+    resends: bool = False
+    mixes: bool = True
 
-    def wants(self, transition: Transition) -> bool:
-        """Whether this receiver is told of *transition*, limits aside."""
+    def wants(self, run: str, transition: Transition) -> bool:
+        """Whether this receiver is told of *transition* in *run*, limits aside."""
         if transition.kind.value == "resolved" and not self.send_resolved:
             return False
-        return transition.severity.value in self.severities
+        if transition.severity.value not in self.severities:
+            return False
+        if self.categories and transition.category not in self.categories:
+            return False
+        return self.runs is None or self.runs(run)

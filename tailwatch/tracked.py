@@ -202,6 +202,13 @@ class Tracked:
                 old.total + 1, max(time_s, old.last_s or 0.0)
             )
 
+    def fired_s(self, category: str) -> float:
+        """When a finding that was told fired last, Unix seconds."""
+        tally, paged = self.tallies.get(category), self.paged.get(category)
+        if tally and tally.last_s is not None:
+            return tally.last_s
+        return paged.time_s if paged else 0.0
+
     def is_history(self, transition: Transition) -> bool:
         """Whether it happened before the first start."""
         return transition.mark.offset < self.history_end

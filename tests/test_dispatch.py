@@ -93,6 +93,48 @@ def test_resolved_only_if_its_firing_was_told() -> None:
     assert desk.tell(file, 1030.0, kind=RESOLVED, row=12) == []
 
 
+def test_reminders_follow_what_stands() -> None:
+    """A receiver that forgets is told again every minute of what stands, then of its end."""
+    policy = ReceiverPolicy("am", CRITICAL, True, resends=True)
+    desk, file = Desk(policy), tracked()
+    file.reader.feed(b'{"step": 1, "loss": NaN}\n')
+    posts = desk.couriers["am"].posts
+
+    def turn(at_s: float) -> int:
+        before = len(posts)
+        commit = Commit()
+        desk.dispatch.plan(at_s, commit, [file])
+        desk.dispatch.send(at_s)
+        if len(posts) > before:
+            desk.dispatch.settle(Settled("am", DELIVERED), at_s, commit)
+        return len(posts) - before
+
+    assert turn(0.0) == 0  # Nothing was told: nothing to repeat.
+    assert desk.tell(file, 1000.0) == ["am"]
+    assert [turn(s) for s in (1.0, 30.0, 59.0, 61.0, 62.0, 122.0)] == [1, 0, 0, 1, 0, 1]
+    assert [key for key, _ in posts[1:]] == ["tw_reminder"] * 2
+    assert desk.tell(file, 1200.0, kind=RESOLVED, row=9) == ["am"]
+    file.reader.monitor.watched.clear()
+    assert [turn(s) for s in (150.0, 182.0, 242.0, 449.0, 510.0)] == [1, 1, 1, 1, 0]
+    assert {len(keys) for _, keys in posts} == {1}
+    assert desk.dispatch.pending() == 0
+
+
+def test_a_reminder_that_fails_settles_nothing() -> None:
+    """What was delivered stays delivered on disk, whatever comes of its repetitions."""
+    desk, file = Desk(ReceiverPolicy("am", CRITICAL, True, resends=True)), tracked()
+    file.reader.feed(b'{"step": 1, "loss": NaN}\n')
+    desk.tell(file, 1000.0)
+    for at_s, outcome in ((0.0, DELIVERED), (61.0, Outcome("undeliverable", "HTTP 400"))):
+        commit = Commit()
+        desk.dispatch.plan(at_s, commit, [file])
+        desk.dispatch.send(at_s)
+        delivery = desk.dispatch.settle(Settled("am", outcome), at_s, commit)
+        assert delivery is not None
+        assert delivery.reminder == (at_s > 0)
+        assert len(commit.settled) == (at_s == 0)
+
+
 # Limits.
 
 

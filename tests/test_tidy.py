@@ -44,6 +44,7 @@ ENGINE_SIDE = {
     "telling",
     "quiet",
     "paging",
+    "reminders",
 }
 MAY_IMPORT: dict[str, set[str]] = {
     "core": {"core", "errors"},
@@ -71,6 +72,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "telling": ENGINE_SIDE,
     "quiet": ENGINE_SIDE,
     "paging": {"core"},
+    "reminders": ENGINE_SIDE,
     "engine": ENGINE_SIDE,
     "board": {"messages"},
     "packing": set(),

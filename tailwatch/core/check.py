@@ -172,16 +172,3 @@ def label(name: str) -> str:
     """A key of a log, for people: short, and printable."""
     text = name[:64]
     return text if text.isprintable() else ascii(text)[1:65]
-
-
-def spoken(seconds: float) -> str:
-    """
-    A duration for people.
-
-    >>> spoken(12.3), spoken(700), spoken(40000)
-    ('12 s', '12 min', '11 h')
-    """
-    for unit_s, unit in ((7200.0, "h"), (180.0, "min")):
-        if seconds >= unit_s:
-            return f"{seconds / {'h': 3600.0, 'min': 60.0}[unit]:.0f} {unit}"
-    return f"{seconds:.0f} s"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar, Self
 
-from .check import Check, RunConfig, Waiting, mark, spoken
+from .check import Check, RunConfig, Waiting, mark
 from .findings import Evidence, Hold, Mark
-from .numbers import jsonable, number, shown
+from .numbers import jsonable, number, shown, spoken
 from .rows import Row
 from .silence import Silence
 from .stats import Ewma

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from .findings import Transition
+from .findings import Transition, TransitionKind
 from .numbers import jsonable
 
-DIGEST_NOTICES_MAX = 100
+DIGEST_NOTICES_MAX = 500
+"""As JSON some 600 KB: less than what web servers take without being asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ def make_notice(
     first_line: bytes,
     transition: Transition,
     time_s: float,
+    fired_s: float,
     url: str | None,
 ) -> Notice:
     """
@@ -66,6 +68,7 @@ def make_notice(
         first_line: See `notice_key`.
         transition: What happened.
         time_s: When, Unix seconds.
+        fired_s: When the finding fired, for one that has resolved.
         url: A page about the run, if there is one.
     """
     data: dict[str, Any] = {
@@ -83,6 +86,9 @@ def make_notice(
         "evidence": {k: jsonable(v) for k, v in transition.evidence.values.items()},
         "recent": list(transition.recent),
     }
+    if transition.kind is TransitionKind.RESOLVED:
+        data["first_seen"], data["resolved_at"] = utc(fired_s), utc(time_s)
+        data["duration_s"] = max(0, int(time_s) - int(fired_s))
     if url is not None:
         data["url"] = url
     return Notice(

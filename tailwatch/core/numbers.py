@@ -81,3 +81,16 @@ def shown(value: float | int | None) -> str:
     if float(value).is_integer() and abs(value) < 1e15:
         return str(int(value))
     return f"{value:.4g}"
+
+
+def spoken(seconds: float) -> str:
+    """
+    A duration for people.
+
+    >>> spoken(12.3), spoken(700), spoken(40000)
+    ('12 s', '12 min', '11 h')
+    """
+    for unit_s, unit in ((7200.0, "h"), (180.0, "min")):
+        if seconds >= unit_s:
+            return f"{seconds / {'h': 3600.0, 'min': 60.0}[unit]:.0f} {unit}"
+    return f"{seconds:.0f} s"

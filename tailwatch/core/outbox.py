@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections import deque
 from dataclasses import dataclass, field
@@ -74,12 +75,14 @@ class Delivery:
         notices: What it tells, in order.
         attempts: Attempts made so far.
         stored: Whether the store knows which notices belong together.
+        reminder: It repeats what was told before: if it fails, the next one does as well.
     """
 
     key: str
     notices: tuple[Notice, ...]
     attempts: int = 0
     stored: bool = True
+    reminder: bool = False
 
 
 @dataclass(slots=True)
@@ -89,8 +92,12 @@ class Outbox:
 
     One message is under way at a time; one that fails keeps its place and its
     key. Times are monotonic seconds, given by the caller.
+
+    Attributes:
+        mixes: Whether a digest may hold findings that resolved beside others that fire.
     """
 
+    mixes: bool = True
     waiting: deque[Notice] = field(default_factory=deque)
     head: Delivery | None = None
     under_way: bool = False
@@ -102,7 +109,7 @@ class Outbox:
         return (
             len(self.waiting)
             + sum(len(d.notices) for d in self.formed)
-            + (len(self.head.notices) if self.head else 0)
+            + (len(self.head.notices) if self.head and not self.head.reminder else 0)
         )
 
     def add(self, notice: Notice) -> None:
@@ -121,6 +128,13 @@ class Outbox:
             self.head = self._next()
         return self.head
 
+    def remind(self, delivery: Delivery, now_s: float) -> bool:
+        """Send *delivery* next if nothing else is to be sent; False if something is."""
+        if self.under_way or self.head or self.waiting or self.formed or now_s < self.not_before_s:
+            return False
+        self.head = delivery
+        return True
+
     def sent(self, now_s: float) -> None:
         """An attempt at the head has begun."""
         assert self.head is not None
@@ -136,7 +150,7 @@ class Outbox:
         if outcome.kind == "retried":
             wait_s = max(backoff_s(delivery.key, delivery.attempts), outcome.retry_after_s)
             self.not_before_s = max(self.not_before_s, now_s + wait_s)
-        else:
+        if outcome.kind != "retried" or delivery.reminder:
             self.head = None
         return delivery
 
@@ -148,7 +162,8 @@ class Outbox:
 
     def oldest_time_s(self) -> float | None:
         """The Unix time of the oldest unsent notice."""
-        deliveries = [*([self.head] if self.head else []), *self.formed]
+        head = [self.head] if self.head and not self.head.reminder else []
+        deliveries = [*head, *self.formed]
         times = [n.time_s for d in deliveries for n in d.notices]
         if self.waiting:
             times.append(self.waiting[0].time_s)
@@ -157,11 +172,18 @@ class Outbox:
     def _next(self) -> Delivery | None:
         if self.formed:
             return self.formed.popleft()
-        if len(self.waiting) > DIGEST_ABOVE:
-            count = min(len(self.waiting), DIGEST_NOTICES_MAX)
+        count = min(self._alike(), DIGEST_NOTICES_MAX)
+        if count > DIGEST_ABOVE:
             notices = tuple(self.waiting.popleft() for _ in range(count))
             return Delivery(digest_key([n.key for n in notices]), notices, stored=False)
         if self.waiting:
             notice = self.waiting.popleft()
             return Delivery(notice.key, (notice,))
         return None
+
+    def _alike(self) -> int:
+        """How many of those that wait, from the first on, may be in one message."""
+        if self.mixes:
+            return len(self.waiting)
+        firing = itertools.takewhile(lambda notice: notice.type == "finding.firing", self.waiting)
+        return sum(1 for _ in firing)

@@ -6,13 +6,37 @@ from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from ..core.notices import Notice
-from . import generic, slack
+from . import alertmanager, discord, generic, pagerduty, slack, teams
 from .request import Request
 
 Render = Callable[[str, Sequence[Notice], float, str | None], Request]
 
-RENDERERS: Mapping[str, Render] = {"generic": generic.render, "slack": slack.render}
+RENDERERS: Mapping[str, Render] = {
+    "generic": generic.render,
+    "slack": slack.render,
+    "alertmanager": alertmanager.render,
+    "pagerduty": pagerduty.render,
+    "discord": discord.render,
+    "teams": teams.render,
+}
 """Receiver type -> what makes its request body."""
+
+STATEFUL = frozenset({"alertmanager", "pagerduty"})
+"""Types that keep a finding open until they are told that it resolved."""
+
+_HOSTS = {
+    "hooks.slack.com": "slack",
+    "hooks.slack-gov.com": "slack",
+    "discord.com": "discord",
+    "discordapp.com": "discord",
+    "events.pagerduty.com": "pagerduty",
+    "events.eu.pagerduty.com": "pagerduty",
+}
+_DOMAINS = {
+    ".webhook.office.com": "teams",
+    ".logic.azure.com": "teams",
+    ".api.powerplatform.com": "teams",
+}
 
 
 def type_of_url(url: str) -> str:
@@ -23,5 +47,7 @@ def type_of_url(url: str) -> str:
     ('slack', 'generic')
     """
     host = urlsplit(url).hostname or ""
-    slack_hosts = ("hooks.slack.com", "hooks.slack-gov.com")
-    return "slack" if host in slack_hosts else "generic"
+    for domain, kind in _DOMAINS.items():
+        if host.endswith(domain):
+            return kind
+    return _HOSTS.get(host, "generic")

@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.notices import Notice
-from ..core.numbers import shown
-from ..core.sparkline import sparkline
+from . import words
 from .request import Request, json_request
 
 HEADER_CHARS_MAX = 150
 SECTION_CHARS_MAX = 3000
 TEXT_CHARS_MAX = 3000
-DIGEST_LINES_MAX = 20
-_WORDS = {"critical": "CRITICAL", "warning": "Warning", "info": "Info"}
 
 
 def escape(text: str) -> str:
@@ -47,16 +44,14 @@ def render(key: str, notices: Sequence[Notice], now_s: float, secret: str | None
 
 
 def _single(notice: Notice) -> dict[str, Any]:
-    data = notice.data
-    word = "Resolved" if notice.type == "finding.resolved" else _WORDS[data["severity"]]
-    title = f"{word}: {data['category']} in {data['run']}"
-    facts = f"*What:* {clip(escape(data['message']), 1200)}\n*Where:* run {escape(data['run'])}, "
-    facts += f"step {shown(data['step'])}, host {escape(data['host'])}"
-    if curve := sparkline(data["recent"]):
-        recent = data["recent"]
-        facts += f"\n*Loss:* {curve} ({shown(recent[0])} to {shown(recent[-1])})"
+    data, title = notice.data, words.title(notice)
+    facts = f"*What:* {clip(escape(data['message']), 1200)}\n*Where:* {escape(words.where(data))}"
+    if lasted := words.lasted(notice):
+        facts += f"\n*Lasted:* {lasted}"
+    if curve := words.curve(data):
+        facts += f"\n*Loss:* {curve}"
     blocks = [_header(title), _section(facts)]
-    if notice.type != "finding.resolved":
+    if not words.is_resolved(notice):
         blocks.append(_section(f"*What to do:* {clip(escape(data['suggestion']), 1500)}"))
     if url := data.get("url"):
         blocks.append(_section(f"<{escape_url(url)}|Open the run's page>"))
@@ -64,15 +59,8 @@ def _single(notice: Notice) -> dict[str, Any]:
 
 
 def _digest(notices: Sequence[Notice]) -> dict[str, Any]:
-    runs = len({n.data["run"] for n in notices})
-    title = f"{len(notices)} findings in {runs} run" + "s" * (runs > 1)
-    lines = [
-        f"• {n.data['category']} in {clip(n.data['run'], 60)}: {clip(n.data['message'], 60)}"
-        for n in notices[:DIGEST_LINES_MAX]
-    ]
-    if more := len(notices) - len(lines):
-        lines.append(f"and {more} more")
-    text = clip(escape("\n".join(lines)), SECTION_CHARS_MAX)
+    title = words.digest_title(notices)
+    text = clip(escape("\n".join(words.digest_lines(notices))), SECTION_CHARS_MAX)
     return _message(title, [_header(title), _section(text)])
 
 

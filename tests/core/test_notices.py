@@ -80,6 +80,7 @@ def test_the_facts_of_a_notice() -> None:
         first_line=FIRST_LINE,
         transition=TRANSITION,
         time_s=1767225600.9,
+        fired_s=1767225600.9,
         url="https://tw.example/runs/exp1/m",
     )
     expected = {
@@ -111,12 +112,31 @@ def test_no_url_no_key() -> None:
         file="m",
         host="h",
         first_line=b"",
-        transition=replace(TRANSITION, kind=TransitionKind.RESOLVED),
+        transition=TRANSITION,
         time_s=0.0,
+        fired_s=0.0,
         url=None,
     )
     assert "url" not in notice.data
+
+
+@pytest.mark.parametrize(("fired_s", "lasted_s"), [(1767225000.0, 600), (1767225700.0, 0)])
+def test_a_resolved_finding_knows_how_long_it_lasted(fired_s: float, lasted_s: int) -> None:
+    """It says when it was first seen and when it resolved; never that it lasted less than nothing."""
+    notice = make_notice(
+        run="m",
+        file="m",
+        host="h",
+        first_line=b"",
+        transition=replace(TRANSITION, kind=TransitionKind.RESOLVED),
+        time_s=1767225600.9,
+        fired_s=fired_s,
+        url=None,
+    )
     assert notice.type == "finding.resolved"
+    assert notice.data["first_seen"] == utc(fired_s)
+    assert notice.data["resolved_at"] == "2026-01-01T00:00:00Z"
+    assert notice.data["duration_s"] == lasted_s
 
 
 @settings(deadline=None, max_examples=200)

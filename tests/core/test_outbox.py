@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -170,10 +170,10 @@ def test_restarts_change_no_key(story: list[tuple[str, Any, Any]]) -> None:
 
 @pytest.mark.parametrize(
     ("waiting", "sizes"),
-    [(1, [1]), (5, [1] * 5), (6, [6]), (100, [100]), (103, [100, 1, 1, 1]), (206, [100, 100, 6])],
+    [(1, [1]), (5, [1] * 5), (6, [6]), (500, [500]), (503, [500, 1, 1, 1]), (506, [500, 6])],
 )
 def test_digest_above_five(waiting: int, sizes: list[int]) -> None:
-    """Up to 5 waiting are told one by one, more as one digest of at most 100."""
+    """Up to 5 waiting are told one by one, more as one digest of at most 500."""
     world = World()
     world.add(waiting)
     while len(world.box):
@@ -284,3 +284,39 @@ def test_oldest_and_length() -> None:
     assert (len(box), box.oldest_time_s(), box.next_due_s()) == (5, 3.0, None)
     box.settle(Outcome("undeliverable", "HTTP 404"), 0.5)
     assert (len(box), box.oldest_time_s(), box.next_due_s()) == (2, 7.0, 1.0)
+
+
+def test_a_receiver_that_cannot_mix_gets_ends_one_by_one() -> None:
+    """Its digests hold what fires, in order; what resolved goes alone, at its place."""
+    box = Outbox(mixes=False)
+    kinds = ["firing"] * 8 + ["resolved"] * 7 + ["firing"] * 2
+    for n, kind in enumerate(kinds):
+        box.add(replace(notice(n), type=f"finding.{kind}"))
+    sizes = []
+    while (delivery := box.due(1e9)) is not None:
+        sizes.append(len(delivery.notices))
+        box.sent(0.0)
+        box.settle(Outcome("delivered", ""), 0.0)
+    assert sizes == [8] + [1] * 9
+
+
+def test_a_reminder_goes_only_if_nothing_else_does() -> None:
+    """It waits for what is new, is no part of what is unsent, and is not tried again itself."""
+    box = Outbox()
+    reminder = Delivery("again", (notice(1), notice(2)), reminder=True)
+    box.add(notice(3))
+    assert not box.remind(reminder, 0.0)
+    assert box.due(0.0) is not reminder
+    box.sent(0.0)
+    assert not box.remind(reminder, 9.0)
+    box.settle(Outcome("delivered", ""), 0.5)
+    assert not box.remind(reminder, 0.9)  # One message a second.
+    assert box.remind(reminder, 1.0)
+    assert (box.due(1.0), len(box), box.oldest_time_s()) == (reminder, 0, None)
+    box.sent(1.0)
+    assert box.settle(Outcome("retried", "HTTP 503"), 1.0) is reminder
+    box.add(notice(4))
+    assert box.due(1.0) is None  # Its failure holds up what comes after it, as any does.
+    later = box.due(9.0)
+    assert later is not None
+    assert [n.key for n in later.notices] == [notice(4).key]

@@ -54,8 +54,9 @@ def tailwatch(*args: str, **kwargs: Any) -> subprocess.CompletedProcess[str]:
 class Post:
     """One request that the receiver took in."""
 
-    def __init__(self, headers: Any, body: bytes) -> None:
+    def __init__(self, path: str, headers: Any, body: bytes) -> None:
         self.at_s = time.time()
+        self.path = path
         self.id = headers["webhook-id"]
         self.body = json.loads(body, parse_constant=_no_constant)
 
@@ -76,18 +77,23 @@ class Receiver:
     def __init__(self) -> None:
         self.posts: list[Post] = []
         self.attempts = 0
+        self.broken_off = 0
         self.answer: Callable[[BaseHTTPRequestHandler, int], int | None] = lambda handler, n: 204
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
+                length = int(self.headers["Content-Length"])
+                self.body = body = self.rfile.read(length)
+                if len(body) < length:
+                    outer.broken_off += 1
+                    return
                 outer.attempts += 1
                 status = outer.answer(self, outer.attempts)
                 if status is None:
                     return
                 if 200 <= status < 300:
-                    outer.posts.append(Post(self.headers, body))
+                    outer.posts.append(Post(self.path, self.headers, body))
                 with contextlib.suppress(OSError):
                     self.send_response(status)
                     self.end_headers()
