@@ -101,7 +101,7 @@ class Daemon:
             vital.append(web)
             scanner = DirectoryScanner(settings.paths, settings.wanted, settings.state_dir)
             remote = Mounts(clock.monotonic).remote
-            follower = LocalFollower(remote)
+            follower = LocalFollower(remote, roots=scanner.roots())
             stack.callback(follower.close)
             watcher = DirectoryWatcher(
                 scanner.roots(), self._inbox, own=settings.state_dir, remote=remote
