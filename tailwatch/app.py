@@ -20,8 +20,10 @@ from .dispatch import Dispatch
 from .engine import Engine, Options
 from .errors import CannotGoOn, ConfigError
 from .messages import Snapshot, Stop
+from .pages.site import Site
 from .ports import Log, World
 from .receivers import RENDERERS
+from .shell.archive import StoreArchive
 from .shell.clock import SystemClock
 from .shell.courier import HttpCourier
 from .shell.exposition import Exposed, make_registry
@@ -34,7 +36,7 @@ from .shell.saves import SavesFollower, SavesScanner
 from .shell.scanner import DirectoryScanner
 from .shell.store import SqliteStore
 from .shell.watcher import DirectoryWatcher
-from .shell.web import Site, WebServer
+from .shell.web import WebServer
 from .threads import enough_threads, thread_deaths
 
 _THREAD_DIED = "a thread has died; a new start loses nothing"
@@ -96,7 +98,9 @@ class Daemon:
             vital: list[WebServer | HttpCourier] = []
             board = Board(_beat_of_all(self._heartbeat, vital))
             registry = make_registry(board, self._exposed(settings), clock.wall, clock.monotonic)
-            web = WebServer(settings.listen, Site(board, registry, clock.monotonic))
+            archive = StoreArchive(settings.state_dir)
+            site = Site(board, registry, clock.monotonic, archive, settings.checks)
+            web = WebServer(settings.listen, site)
             stack.callback(web.close)
             vital.append(web)
             scanner = DirectoryScanner(settings.paths, settings.wanted, settings.state_dir)

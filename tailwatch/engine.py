@@ -244,6 +244,8 @@ class Engine:
         self._over = []
         files = self._files.all() if everything else self._changed.values()
         self._shown.look(files, self._changed)
+        if everything:
+            self._shown.skip(files)
         self._changed = {}
         if kept or everything:
             self._publish()

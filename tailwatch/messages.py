@@ -127,7 +127,14 @@ class Restored:
 
 
 class Standing(NamedTuple):
-    """A finding that stands now."""
+    """
+    A finding that stands now.
+
+    Attributes:
+        step, row, offset: Where it began to fire.
+        since_s: When, Unix seconds.
+        evidence: The numbers behind it. May hold NaN.
+    """
 
     category: str
     severity: Severity
@@ -136,6 +143,9 @@ class Standing(NamedTuple):
     step: int | float
     row: int
     since_s: float | None
+    offset: int = 0
+    segment: int = 1
+    evidence: Mapping[str, float] = {}
 
 
 class Tally(NamedTuple):
@@ -153,6 +163,10 @@ class RunView(NamedTuple):
         last_row_s: When its newest row was written, Unix seconds.
         read_at_s: When its file last gave us bytes, on the monotonic clock.
         run_config: The file that its configuration was read from.
+        bad_lines: Lines that were no row.
+        since_s: Since when it is in its state, Unix seconds: active, when rows began to
+            come; else when the last one was written.
+        trouble: Why its file cannot be read now, if it cannot.
     """
 
     name: str
@@ -169,16 +183,35 @@ class RunView(NamedTuple):
     standing: Sequence[Standing]
     recent: Sequence[float]
     run_config: str | None = None
+    first_step: float | None = None
+    bad_lines: int = 0
+    since_s: float | None = None
+    trouble: str = ""
+
+
+class Skipped(NamedTuple):
+    """A file that was looked at and is no run, and why."""
+
+    file: str
+    reason: str
 
 
 class Snapshot(NamedTuple):
-    """Everything that `/metrics` and the pages show. Never changed once published."""
+    """
+    Everything that `/metrics` and the pages show. Never changed once published.
+
+    Attributes:
+        skipped: The first of the files that are no runs.
+        skipped_total: How many those are in all.
+    """
 
     ready: bool
     runs: Mapping[str, RunView]
     totals: Mapping[tuple[str, ...], float]
     gauges: Mapping[tuple[str, ...], float]
     outbox_oldest_s: float | None
+    skipped: Sequence[Skipped] = ()
+    skipped_total: int = 0
 
 
 DROPPED = ("view", "record")

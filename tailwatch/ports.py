@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from .core.check import RunConfig
 from .core.cursor import Cursor, FileSeen, Identity
+from .core.findings import Edge
 from .core.notices import Notice
 from .messages import (
     Commit,
@@ -18,6 +19,16 @@ from .messages import (
     Snapshot,
     Unreadable,
 )
+
+
+class Archive(Protocol):
+    """What is kept of the runs, for those who show it: on any thread, as of the last commit."""
+
+    def states(self, names: Sequence[str]) -> Mapping[str, dict[str, Any]]:
+        """The states of these runs, as far as they are kept and can be read now."""
+
+    def edges(self, name: str) -> Sequence[Edge]:
+        """The newest findings of a run that fired or resolved, in the order of time."""
 
 
 class Clock(Protocol):

@@ -45,10 +45,12 @@ class Reminder:
                 self._ended[_of(notice)] = (monotonic_s + RESOLVED_FOR_S, notice)
 
     def standing(self, tracked: Tracked) -> Iterator[Transition]:
-        """The findings of a run that fire, and of which it was told."""
-        for firing in tracked.reader.monitor.firing() if tracked.name is not None else ():
+        """The findings of a run that fire, and of which it was told; none if its file is gone."""
+        if tracked.name is None or tracked.gone:
+            return
+        for firing in tracked.reader.monitor.firing():
             paged = tracked.paged.get(firing.category)
-            if paged and paged.stands and self.policy.wants(tracked.name or "", firing):
+            if paged and paged.stands and self.policy.wants(tracked.name, firing):
                 yield firing
 
     def resolved(self, standing: Sequence[Notice], monotonic_s: float) -> list[Notice]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from .messages import WATCH_MODES, RunView, Snapshot, Standing
+from .core.names import escape
+from .messages import WATCH_MODES, RunView, Skipped, Snapshot, Standing
 from .ports import Publisher
 from .tracked import Tracked
+
+SKIPPED_MAX = 1000
+"""So many files that are no runs are shown; a data set may have any number."""
 
 
 class Shown:
@@ -29,6 +33,8 @@ class Shown:
         self._retention_s, self._ended_max = retention_s, ended_max
         self._views: dict[str, RunView] = {}
         self._ended: dict[str, float] = {}
+        self._skipped: tuple[Skipped, ...] = ()
+        self._skipped_total = 0
         self.totals: Counter[tuple[str, ...]] = Counter()
         self.gauges: dict[tuple[str, ...], float] = {}
 
@@ -50,9 +56,17 @@ class Shown:
             self._ended.pop(tracked.name, None)
             state = "ended" if tracked.gone else "quiet" if tracked.at_rest else "active"
             old = self._views.get(tracked.name)
-            same = old and (old.state, old.lag_bytes) == (state, tracked.lag_bytes)
+            now = (state, tracked.lag_bytes, tracked.complaint)
+            same = old and (old.state, old.lag_bytes, old.trouble) == now
             if not same or tracked.path in changed:
                 self._views[tracked.name] = view_of(tracked, state)
+
+    def skip(self, files: Iterable[Tracked]) -> None:
+        """Note which of all *files* are no runs, and why."""
+        reasons = {each.path: _no_run(each) for each in files if each.name is None}
+        self._skipped_total = len(reasons)
+        some = sorted(reasons.items())[:SKIPPED_MAX]
+        self._skipped = tuple(Skipped(escape(path), reason) for path, reason in some)
 
     def end(self, tracked: Tracked, monotonic_s: float) -> None:
         """A run that is held no longer: its last view is all that is left to show."""
@@ -73,8 +87,21 @@ class Shown:
     def publish(self, *, ready: bool, pending: int, oldest_s: float | None) -> None:
         """Replace the snapshot that others read."""
         gauges = self.gauges | {("outbox_pending",): pending}
-        snapshot = Snapshot(ready, dict(self._views), dict(self.totals), gauges, oldest_s)
+        snapshot = Snapshot(
+            ready,
+            dict(self._views),
+            dict(self.totals),
+            gauges,
+            oldest_s,
+            self._skipped,
+            self._skipped_total,
+        )
         self._publisher.publish(snapshot)
+
+
+def _no_run(tracked: Tracked) -> str:
+    undecided = "no row with a training field so far"
+    return tracked.complaint or ("no training fields" if tracked.skipped else undecided)
 
 
 def view_of(tracked: Tracked, state: str) -> RunView:
@@ -90,6 +117,9 @@ def view_of(tracked: Tracked, state: str) -> RunView:
             t.mark.step,
             t.mark.row,
             tracked.tallies[t.category].last_s if t.category in tracked.tallies else None,
+            t.mark.offset,
+            t.segment,
+            t.evidence.values,
         )
         for t in monitor.firing()
     ]
@@ -108,4 +138,8 @@ def view_of(tracked: Tracked, state: str) -> RunView:
         standing=standing,
         recent=tuple(monitor.recent),
         run_config=monitor.config.source,
+        first_step=tracked.reader.first_step,
+        bad_lines=tracked.reader.bad_lines.total(),
+        since_s=tracked.active_s or tracked.last_row_s or tracked.last_seen_s,
+        trouble=tracked.complaint,
     )

@@ -58,6 +58,7 @@ class Tracked:
         past: Where we were in files that are done with: to know them under other names.
         proof: Where we were, if the file is to be read again: only if it is still that
             file has anything of it been counted.
+        active_s: Since when rows come (Unix seconds); None while none do.
         at_path: The identity of the file that was last read at the path.
         gone_s: Since when (monotonic) nothing is at the path; None while something is.
         left: Whether the file that we were in was found, when the path last had another.
@@ -85,6 +86,7 @@ class Tracked:
     sought_writer: bool = False
     _heard: tuple[int, bool, float] = (0, False, 0.0)
     at_rest: bool = False
+    active_s: float | None = None
     aliases: dict[str, tuple[int, int]] = field(default_factory=dict)
     previous: list[Previous] = field(default_factory=list)
     past: list[Cursor] = field(default_factory=list)
@@ -157,6 +159,8 @@ class Tracked:
         self.writer, self.sought_writer = None, False
         self.read_at_s, self.last_seen_s = monotonic_s, now_s
         self.last_row_s = self._time(self.reader.last_timestamp_s, self.cursor.offset, now_s)
+        if self.active_s is None:
+            self.active_s = self.last_row_s
 
     def _gap_kind(self) -> str:
         """What stood around the silence that has just ended: see `core.silence.Arrivals`."""
@@ -175,7 +179,7 @@ class Tracked:
 
     def rest(self) -> list[Transition]:
         """The run ended or went quiet."""
-        self.at_rest = True
+        self.at_rest, self.active_s = True, None
         transitions = self.reader.rest()
         if self.reader.offset == self.cursor.received:
             self.cursor.settle_tail()
@@ -265,7 +269,8 @@ class Tracked:
         tracked.aliases = {path: (inode[0], inode[1]) for path, inode in state.get("aliases", [])}
         tracked.past = [Cursor.from_state(saved) for saved in state["past"]]
         for name in _KEPT:
-            setattr(tracked, name, state[name])
+            if name in state:  # An older version kept fewer.
+                setattr(tracked, name, state[name])
         tracked.at_path = tuple(tracked.at_path)
         return tracked
 
@@ -283,5 +288,6 @@ _KEPT = (
     "last_row_s",
     "last_seen_s",
     "at_rest",
+    "active_s",
     "mtime_s",
 )

@@ -29,9 +29,12 @@ def standing(tracked: Tracked, policy: ReceiverPolicy = POLICY) -> list[str]:
 
 
 def test_what_stands_and_was_told() -> None:
-    """Not what nobody was told of, not what is no run yet, not what it does not want."""
+    """Not what nobody was told of, not of what is no run or is gone, not what it does not want."""
     assert standing(gone_nan()) == ["nan_loss"]
     assert standing(gone_nan(None)) == []
+    gone = gone_nan()
+    gone.gone_s = 5.0
+    assert standing(gone) == []
     silent = gone_nan()
     silent.paged.clear()
     assert standing(silent) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tailwatch.checks import CHECKS
 from tailwatch.core.reader import RunReader
 from tailwatch.messages import Snapshot
-from tailwatch.shown import Shown
+from tailwatch.shown import SKIPPED_MAX, Shown
 from tailwatch.tracked import Tracked
 
 
@@ -105,3 +105,55 @@ def test_a_run_that_is_there_again_does_not_expire() -> None:
     shown.publish(ready=True, pending=0, oldest_s=None)
 
     assert keeper.snapshots[0].runs["a"].state == "active"
+
+
+def test_files_that_are_no_runs_have_their_reason() -> None:
+    """Each with why; a file that became a run or went away is gone from them at the next look."""
+    keeper = Keeper()
+    shown = Shown(keeper, 100.0, 2)
+    data, young, broken = (tracked(name) for name in ("data", "young", "broken"))
+    for each in (data, young, broken):
+        each.name = None
+    data.skipped, broken.complaint = True, "Permission denied"
+    shown.skip([data, tracked("run"), young, broken])
+    shown.publish(ready=True, pending=0, oldest_s=None)
+    young.name = "young"
+    shown.skip([young, broken])
+    shown.publish(ready=True, pending=0, oldest_s=None)
+    before, after = keeper.snapshots
+
+    assert [tuple(each) for each in before.skipped] == [
+        ("/r/broken.jsonl", "Permission denied"),
+        ("/r/data.jsonl", "no training fields"),
+        ("/r/young.jsonl", "no row with a training field so far"),
+    ]
+    assert [each.file for each in after.skipped] == ["/r/broken.jsonl"]
+
+
+def test_skipped_files_are_bounded_and_counted() -> None:
+    """A directory of a hundred thousand data files does not make a page of them."""
+    keeper = Keeper()
+    shown = Shown(keeper, 100.0, 2)
+    files = [tracked(f"{n:05}") for n in range(SKIPPED_MAX + 5)]
+    for each in files:
+        each.name = None
+    shown.skip(files)
+    shown.publish(ready=True, pending=0, oldest_s=None)
+
+    assert len(keeper.snapshots[0].skipped) == SKIPPED_MAX
+    assert keeper.snapshots[0].skipped_total == SKIPPED_MAX + 5
+
+
+def test_a_run_that_cannot_be_read_says_why() -> None:
+    """Though none of its rows changed, its trouble is seen, and again that it is over."""
+    keeper = Keeper()
+    shown = Shown(keeper, 100.0, 2)
+    file = tracked("a")
+    seen = []
+    for trouble in ("", "Permission denied", ""):
+        file.complaint = trouble
+        shown.look([file], {})
+        shown.publish(ready=True, pending=0, oldest_s=None)
+        seen.append(keeper.snapshots[-1].runs["a"].trouble)
+
+    assert seen == ["", "Permission denied", ""]

@@ -84,8 +84,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "bench": {"core", "checks", "packing", "bench"},
     "bench.logs": {"core", "config", "diagnose", "targets"},
     "bench.run": {"bench", "config", "diagnose", "targets", "shell.progress"},
+    "pages": {"core", "messages", "ports", "errors", "board", "pages", ""},
     "shell": {
         "core",
+        "pages",
         "ports",
         "messages",
         "errors",
@@ -108,11 +110,11 @@ THIRD_PARTY = {
     "msgspec": {"core.decoding", "packing", "config_file"},
     "watchdog": {"shell.watcher"},
     "structlog": {"shell.logs"},
-    "prometheus_client": {"shell.exposition", "shell.web"},
+    "prometheus_client": {"shell.exposition", "pages.site"},
     "yaml": {"run_configs"},
     "rich": {"shell.progress"},
     "click": {"cli", "options", "report", "inspection_text"},
-    "sqlite3": {"shell.store", "runs_table", "schema"},
+    "sqlite3": {"shell.archive", "shell.store", "runs_table", "schema"},
 }
 UNTESTED = {"__init__", "__main__", "errors", "ports", "messages", "observer"}
 """Modules without behaviour of their own."""

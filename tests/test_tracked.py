@@ -183,6 +183,30 @@ def test_silence_before_rest_grows_with_the_gaps_of_the_run(file: Tracked) -> No
     assert file.rest_due_s() == 400.0 + 300.0 * REST_GAPS
 
 
+def test_a_run_says_since_when_it_is_in_its_state(file: Tracked) -> None:
+    """Active since rows came, at rest since the last one, active anew with the next; restarts
+    change nothing.
+    """
+    since_s = []
+    for n, now_s in enumerate((1000.0, 1300.0, 5000.0), 1):
+        if n == 3:
+            file.rest()
+            file = _restored(file)
+            since_s.append(view_of(file, "quiet").since_s)
+        pump(file, rows(*[1.0] * n))
+        file.arrived(now_s, now_s)
+        file = _restored(file)
+        since_s.append(view_of(file, "active").since_s)
+    assert since_s == [1000.0, 1000.0, 1300.0, 5000.0]
+
+
+def test_a_state_of_before_is_taken_up_without_what_it_lacks(file: Tracked) -> None:
+    """What an older version did not keep has its value of the beginning."""
+    record = file.record()
+    del record.state["active_s"]
+    assert Tracked.from_record(record, CHECKS, FieldMap()).active_s is None
+
+
 def test_backlog_says_nothing_about_gaps(file: Tracked) -> None:
     """Bytes that were there at the start came at once for us, not for the trainer."""
     content = rows(1.0, 2.0)

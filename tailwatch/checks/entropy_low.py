@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from ..core.check import Check, mark
+from ..core.check import Check, Gauge, mark
 from ..core.findings import Evidence, Hold, Mark, Severity
 from ..core.numbers import shown
 from ..core.rows import Row
@@ -85,3 +85,9 @@ class EntropyLow(Check):
             {"entropy": entropy, "smoothed": now, "baseline": self.first.mean},
             self.since,
         )
+
+    def gauge(self) -> Gauge | None:
+        if self.waiting():
+            return None
+        limit = min(self.thresholds["share"] * self.first.mean, self.thresholds["nats_max"])
+        return Gauge("smoothed entropy", self.smooth.mean, limit, above=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from ..core.check import Check, mark
+from ..core.check import Check, Gauge, mark
 from ..core.findings import Evidence, Hold, Mark, Severity
 from ..core.numbers import shown
 from ..core.rows import Row
@@ -87,3 +87,9 @@ class GradNormHigh(Check):
 
     def _high(self) -> bool:
         return self.rows >= ROWS_MIN and self.high_rows >= max(COUNT_MIN, self.rows // SHARE)
+
+    def gauge(self) -> Gauge | None:
+        if self.waiting():
+            return None
+        limit = max(COUNT_MIN, self.rows // SHARE)
+        return Gauge(f"rows with a gradient norm above {LIMIT}", self.high_rows, limit)

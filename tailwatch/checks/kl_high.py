@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from ..core.check import Check, mark
+from ..core.check import Check, Gauge, mark
 from ..core.findings import Evidence, Hold, Mark, Severity
 from ..core.numbers import shown
 from ..core.rows import Row
@@ -104,3 +104,6 @@ class KlHigh(Check):
     def _value(row: Row, name: str) -> float | None:
         value = row.values.get(name)
         return value if value is not None and math.isfinite(value) else None
+
+    def gauge(self) -> Gauge | None:
+        return None if self.waiting() else Gauge("KL against its limit", self.excess, 1.0)

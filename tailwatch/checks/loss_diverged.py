@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ..core.check import Gauge
 from ..core.check_bases import FirstAgainstLastCheck
 from ..core.findings import Evidence, Hold, Severity
 from ..core.numbers import shown
@@ -79,3 +80,8 @@ class LossDiverged(FirstAgainstLastCheck):
             and self.first > 0
             and self.last > FACTOR * self.first
         )
+
+    def gauge(self) -> Gauge | None:
+        if self.waiting():
+            return None
+        return Gauge("loss", self.last, FACTOR * (self.first or 0.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ..core.check import Gauge
 from ..core.check_bases import FirstAgainstLastCheck
 from ..core.findings import Evidence, Hold, Severity
 from ..core.numbers import shown
@@ -70,3 +71,9 @@ class LossFlat(FirstAgainstLastCheck):
             and self.first > 0
             and abs((self.first - self.last) / self.first) < RELATIVE_CHANGE
         )
+
+    def gauge(self) -> Gauge | None:
+        if self.first is None or self.waiting():
+            return None
+        change = abs((self.first - self.last) / self.first)
+        return Gauge("change of the loss since its first", change, RELATIVE_CHANGE, above=False)

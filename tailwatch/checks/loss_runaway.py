@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from ..core.check import Check, Waiting, mark
+from ..core.check import Check, Gauge, Waiting, mark
 from ..core.findings import Evidence, Hold, Mark, Severity
 from ..core.numbers import shown
 from ..core.rows import Row
@@ -143,3 +143,8 @@ class LossRunaway(Check):
             },
             self.since,
         )
+
+    def gauge(self) -> Gauge | None:
+        if self.off or self.best is None:
+            return None
+        return Gauge("smoothed loss", self.smooth.mean, self.thresholds["factor"] * self.best)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from ..core.check import Check, mark
+from ..core.check import Check, Gauge, mark
 from ..core.findings import Evidence, Hold, Mark, Severity
 from ..core.numbers import shown
 from ..core.rows import Row
@@ -78,3 +78,8 @@ class LossScaleCollapse(Check):
             {"loss_scale": scale, "before": self.high},
             self.since,
         )
+
+    def gauge(self) -> Gauge | None:
+        if self.last is None or self.waiting():
+            return None
+        return Gauge("loss scale", self.last, self.thresholds["limit"], above=False)

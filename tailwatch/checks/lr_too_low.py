@@ -42,6 +42,7 @@ class LrTooLow(ConfiguredRateCheck):
         "Check the exponent of the learning rate in the configuration. "
         "Common values: 2e-4 for LoRA, 1e-5 for full fine-tuning."
     )
+    above: ClassVar[bool] = False
     thresholds: ClassVar[dict[str, float]] = {"limit": LIMIT}
 
     def judge(self, rate: float) -> str | None:

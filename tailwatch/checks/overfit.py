@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from ..core.check import SETS_MAX, Check, label, mark
+from ..core.check import SETS_MAX, Check, Gauge, label, mark
 from ..core.findings import Evidence, Hold, Severity
 from ..core.numbers import shown
 from ..core.rows import Row
@@ -127,3 +127,9 @@ class Overfit(Check):
             f"loss, {shown(train.mean)}"
         )
         return 1
+
+    def gauge(self) -> Gauge | None:
+        if not self.sets:
+            return None
+        count = max(state[2] for state in self.sets.values())
+        return Gauge("evaluations without a new best", count, self.thresholds["evaluations"])

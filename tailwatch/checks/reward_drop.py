@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from ..core.check import Check, mark
+from ..core.check import Check, Gauge, mark
 from ..core.findings import Evidence, Hold, Mark, Severity
 from ..core.numbers import shown
 from ..core.rows import Row
@@ -87,3 +87,10 @@ class RewardDrop(Check):
             {"reward": reward, "smoothed": now, "best": self.best, "best_step": self.best_step},
             self.since,
         )
+
+    def gauge(self) -> Gauge | None:
+        if self.best is None or self.lowest is None:
+            return None
+        limits, gain = self.thresholds, self.best - self.lowest
+        fall = max(limits["share"] * gain, limits["deviations"] * self.spread)
+        return Gauge("smoothed reward", self.smooth.mean, self.best - fall, above=False)

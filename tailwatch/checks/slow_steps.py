@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..core.check import Check, mark
+from ..core.check import Check, Gauge, mark
 from ..core.findings import Evidence, Hold, Mark, Severity
 from ..core.numbers import shown
 from ..core.rows import Row
@@ -96,3 +96,8 @@ class SlowSteps(Check):
         if value is None or not 1e-9 < value < 1e12:
             return None
         return value if self.source == "step_time_s" else 1.0 / value
+
+    def gauge(self) -> Gauge | None:
+        if self.waiting():
+            return None
+        return Gauge("time of a step against the usual", self.ratio, self.thresholds["factor"])

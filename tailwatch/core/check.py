@@ -64,6 +64,23 @@ class Waiting(NamedTuple):
     reason: str = ""
 
 
+class Gauge(NamedTuple):
+    """
+    How far a check is from what it looks for, for people.
+
+    Attributes:
+        what: What it compares, in words.
+        value: How it stands.
+        threshold: From where on the level is up, as far as this one number decides it.
+        above: Whether that is above the threshold, and not below.
+    """
+
+    what: str
+    value: float
+    threshold: float
+    above: bool = True
+
+
 class Check:
     """
     Base of all checks. A subclass fills in the class attributes and the methods.
@@ -140,6 +157,10 @@ class Check:
         if rows is None:
             rows = next((v.n for v in self.__dict__.values() if isinstance(v, Ewma)), 0)
         return Waiting(rows, rows_min) if rows < rows_min else None
+
+    def gauge(self) -> Gauge | None:
+        """What it compares just now; None if that is no number, or not known yet."""
+        return None
 
     def to_state(self) -> dict[str, Any]:
         """What it remembers: small, JSON-able, finite numbers only."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar, Self
 
-from .check import Check, RunConfig, Waiting, mark
+from .check import Check, Gauge, RunConfig, Waiting, mark
 from .findings import Evidence, Hold, Mark
 from .numbers import jsonable, number, shown, spoken
 from .rows import Row
@@ -14,8 +14,14 @@ from .stats import Ewma
 
 
 class ConfiguredRateCheck(Check):
-    """Base of the checks that judge the learning rate of the run's configuration."""
+    """
+    Base of the checks that judge the learning rate of the run's configuration.
 
+    Attributes:
+        above: Whether it is a rate above the limit that is wrong.
+    """
+
+    above: ClassVar[bool] = True
     hold: ClassVar[Hold] = Hold(rows=1, clear_rows=None)
 
     def __init__(self) -> None:
@@ -51,6 +57,13 @@ class ConfiguredRateCheck(Check):
         if self.learning_rate is None:
             return Waiting(reason="no configuration names a learning rate")
         return None if self.since else Waiting(rows=0, rows_min=1)
+
+    def gauge(self) -> Gauge | None:
+        """The rate and its limit."""
+        rate, limit = self.learning_rate, self.thresholds["limit"]
+        if rate is None:
+            return None
+        return Gauge("configured learning rate", rate, limit, self.above)
 
     def to_state(self) -> dict[str, Any]:
         """The first row and the rate, which may be Infinity: as text, for plain JSON."""
@@ -153,6 +166,12 @@ class SpikeCheck(Check):
             },
             self.since,
         )
+
+    def gauge(self) -> Gauge | None:
+        """The value, and the factor above its mean that is too much."""
+        if self.waiting():
+            return None
+        return Gauge(self.what, self.value, self.thresholds["factor"] * self.base.mean)
 
     def clears(self) -> bool:
         """Whether the value is well below the limit again, or no longer judged."""

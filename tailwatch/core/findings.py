@@ -100,6 +100,21 @@ class Transition:
     told_elsewhere: bool = False
 
 
+class Edge(NamedTuple):
+    """A finding that fired or resolved, as it is kept."""
+
+    segment: int
+    category: str
+    severity: str
+    kind: str
+    continues: bool
+    time_s: float
+    row: int
+    step: int | float | None
+    message: str
+    suggestion: str
+
+
 class Hold(NamedTuple):
     """
     How long a level must last.

@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import StateOutdated
 from .check import Check, RunConfig
 from .check_bases import SilenceCheck
+from .curve import Curve, Series
 from .findings import (
     Evidence,
     Finding,
@@ -23,7 +24,7 @@ from .findings import (
 from .rows import Row
 from .segments import Course, SegmentTracker
 from .silence import Silence
-from .watched import Watched
+from .watched import Watched, inspect
 
 RECENT_LOSSES = 30
 SHAPES_MAX = 256
@@ -52,6 +53,7 @@ class RunMonitor:
         self.last: Mark | None = None
         self.recent: deque[float] = deque(maxlen=RECENT_LOSSES)
         self.resumes = 0
+        self.curve = Curve()
         self._errors: list[tuple[str, str]] = []
         self.watched: list[Watched] = []
         self._begin()
@@ -63,8 +65,9 @@ class RunMonitor:
         self._arrange()
 
     def _arrange(self) -> None:
-        # Looked up once for each shape of rows, not on every row: which checks read it.
-        self._readers: dict[tuple[Any, ...], list[Watched]] = {}
+        # Looked up once for each shape of rows, not on every row: which checks read it, and
+        # which series of the curve.
+        self._readers: dict[tuple[Any, ...], tuple[list[Watched], list[Series]]] = {}
 
     def update(self, row: Row) -> list[Transition]:
         """Take in the next row of the run."""
@@ -72,8 +75,10 @@ class RunMonitor:
         before = self._tracker.last_step if self._tracker else None
         course = self._tracker.update(row) if self._tracker else Course.SAME
         if course is Course.NEW_SEGMENT:
+            self.curve.mark(row, "segment")
             transitions += self._new_segment(row)
         elif course is Course.RESUMED:
+            self.curve.mark(row, "resume")
             row.resumed_from = before
             transitions += self._resumed(row)
         self.last = Mark(row.number, row.step, row.offset)
@@ -85,8 +90,10 @@ class RunMonitor:
         if readers is None:
             if len(self._readers) >= SHAPES_MAX:
                 self._readers.clear()
-            readers = self._readers[shape] = [w for w in self.watched if w.check.concerns(row)]
-        for each in readers:
+            concerned = [w for w in self.watched if w.check.concerns(row)]
+            readers = self._readers[shape] = concerned, self.curve.drawn(row)
+        self.curve.update(row, readers[1])
+        for each in readers[0]:
             if each.quarantined:
                 continue
             each.fed = True
@@ -101,7 +108,7 @@ class RunMonitor:
                 ):
                     continue
                 if evidence is not None and each.check.check_set == "user":
-                    _inspect(evidence)
+                    inspect(evidence)
                 hovers = evidence is None and each.firing is not None and not each.check.clears()
             except MemoryError:  # Not the check's fault, and it would be taken out for good.
                 raise
@@ -254,6 +261,7 @@ class RunMonitor:
             "last": self.last,
             "recent": list(self.recent),
             "resumes": self.resumes,
+            "curve": self.curve.to_state(),
             "tracker": self._tracker.to_state() if self._tracker else None,
             "checks": {w.check.category: w.to_state() for w in self.watched},
         }
@@ -278,6 +286,8 @@ class RunMonitor:
         monitor.last = Mark(*state["last"]) if state["last"] else None
         monitor.recent.extend(state["recent"])
         monitor.resumes = state["resumes"]
+        rows = monitor.last.row if monitor.last else 0
+        monitor.curve = Curve.from_state(state.get("curve"), rows)
         saved = state["checks"]
         if set(saved) != {check.category for check in checks}:
             raise StateOutdated("the set of checks has changed")
@@ -286,12 +296,3 @@ class RunMonitor:
             monitor.configure(config)
         monitor._arrange()
         return monitor
-
-
-def _inspect(evidence: Evidence) -> None:
-    """Raise TypeError for what a stranger's check says, if it cannot be told to anyone."""
-    sound = isinstance(evidence, Evidence) and isinstance(evidence.message, str)
-    if not sound or not all(isinstance(v, (int, float)) for v in evidence.values.values()):
-        raise TypeError("no evidence")
-    if not evidence.message.isprintable() or not isinstance(evidence.mark, Mark | None):
-        raise TypeError("no evidence")

@@ -185,6 +185,15 @@ def _evidence(saved: list[Any]) -> Evidence:
     return Evidence(message, values, mark and Mark(*mark))
 
 
+def inspect(evidence: Evidence) -> None:
+    """Raise TypeError for what a stranger's check says, if it cannot be told to anyone."""
+    sound = isinstance(evidence, Evidence) and isinstance(evidence.message, str)
+    if not sound or not all(isinstance(v, (int, float)) for v in evidence.values.values()):
+        raise TypeError("no evidence")
+    if not evidence.message.isprintable() or not isinstance(evidence.mark, Mark | None):
+        raise TypeError("no evidence")
+
+
 def in_words(field: str) -> tuple[str, str]:
     """
     One of a canonical field, and several.

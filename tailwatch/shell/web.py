@@ -1,4 +1,4 @@
-"""HTTP in: /metrics, health, and a page that says what is there. GET and HEAD only."""
+"""HTTP in: sockets, threads and headers around what the site answers. GET and HEAD only."""
 
 from __future__ import annotations
 
@@ -7,118 +7,28 @@ import socket
 import socketserver
 import threading
 import time
-from collections.abc import Callable
-from html import escape as html_escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
-
-from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder
+from typing import Any
 
 from .. import __version__
-from ..board import Board
 from ..errors import ConfigError
+from ..pages import answer as answers
+from ..pages.site import Site
 
 REQUEST_TIMEOUT_S = 10.0
 """For a client to send its request, and again to take the answer."""
 CONNECTIONS_MAX = 16
 SLOT_WAIT_S = 1.0
-BEAT_AGE_MAX_S = 60.0
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; frame-ancestors 'none'",
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
     "Cache-Control": "no-store",
 }
-
-
-class Answer(NamedTuple):
-    """Status, content type, body."""
-
-    status: int
-    content_type: str
-    body: bytes
-
-
-class Site:
-    """
-    What each path answers, apart from sockets.
-
-    Args:
-        board: Where the engine leaves its snapshots.
-        registry: What `/metrics` shows.
-        monotonic: The clock by which the engine's beat is judged.
-    """
-
-    def __init__(
-        self, board: Board, registry: CollectorRegistry, monotonic: Callable[[], float]
-    ) -> None:
-        self._board, self._registry, self._monotonic = board, registry, monotonic
-        self._rendering = threading.Lock()
-
-    def answer(self, path: str, accept: str) -> Answer:
-        """The answer to GET *path*."""
-        pages: dict[str, Callable[[], Answer]] = {
-            "/": self._index,
-            "/-/healthy": self._healthy,
-            "/-/ready": self._ready,
-            "/metrics": lambda: self._metrics(accept),
-        }
-        page = pages.get(urlsplit(path).path)
-        return page() if page is not None else _text(404, "not found")
-
-    def _metrics(self, accept: str) -> Answer:
-        if self._board.snapshot is None:
-            return _text(503, "the state is being restored")
-        encoder, content_type = choose_encoder(accept)
-        # One at a time: a page of many runs takes memory and processor time while it is made.
-        with self._rendering:
-            return Answer(200, content_type, encoder(self._registry))
-
-    def _healthy(self) -> Answer:
-        beat_s = self._board.beat_s
-        if beat_s is None:
-            return _text(503, "the engine has not turned yet")
-        age_s = self._monotonic() - beat_s
-        if age_s > BEAT_AGE_MAX_S:
-            return _text(503, f"the engine has not turned for {age_s:.0f} s")
-        return _text(200, "OK")
-
-    def _ready(self) -> Answer:
-        snapshot = self._board.snapshot
-        if snapshot is None:
-            return _text(503, "the state is being restored")
-        if not snapshot.ready:
-            return _text(503, "the first look at all files is not done")
-        return _text(200, "OK")
-
-    def connection_dropped(self) -> None:
-        """A connection was closed before its time."""
-        self._board.connections_dropped += 1
-
-    def _index(self) -> Answer:
-        snapshot = self._board.snapshot
-        rows = []
-        for name, run in sorted(snapshot.runs.items() if snapshot else ()):
-            said = "; ".join(f"{s.severity.value}: {s.message}" for s in run.standing) or "nothing"
-            step = "" if run.last_step is None else f"{run.last_step:g}"
-            cells = (name, run.state, step, str(run.rows), said)
-            rows.append("".join(f"<td>{html_escape(cell)}</td>" for cell in cells))
-        table = "".join(f"<tr>{row}</tr>" for row in rows)
-        body = (
-            "<!doctype html><html lang=en><meta charset=utf-8><title>tailwatch</title>"
-            f"<h1>tailwatch {__version__}</h1>"
-            "<p><a href=/metrics>metrics</a> <a href=/-/healthy>health</a> "
-            "<a href=/-/ready>ready</a></p><table><tr><th>run<th>state<th>step<th>rows"
-            f"<th>what stands</tr>{table}</table>"
-        )
-        return Answer(200, "text/html; charset=utf-8", body.encode(errors="backslashreplace"))
-
-
-def _text(status: int, text: str) -> Answer:
-    return Answer(status, "text/plain; charset=utf-8", f"{text}\n".encode())
 
 
 class WebServer:
@@ -280,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             answer = self.server.site.answer(self.path, self.headers.get("Accept", ""))
         except Exception as error:
-            answer = _text(500, f"internal error: {type(error).__name__}")
+            answer = answers.text(500, f"internal error: {type(error).__name__}")
         self.server.waits(self.connection)
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)

@@ -63,6 +63,15 @@ class Server:
         except OSError:
             return None
 
+    def post(self, path: str, body: bytes, headers: dict[str, str]) -> int:
+        """The status with which it answers."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", body, headers)
+        try:
+            with urllib.request.urlopen(request, timeout=10) as got:
+                return int(got.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+
     def stop(self) -> None:
         """SIGTERM, and wait until all that it keeps is on the disk."""
         if self._process is not None and self._process.poll() is None:

@@ -17,16 +17,11 @@ from prometheus_client.core import Metric
 
 from tailwatch.board import Board
 from tailwatch.errors import ConfigError
+from tailwatch.pages.answer import Answer
+from tailwatch.pages.site import BEAT_AGE_MAX_S, Site
 from tailwatch.shell import web
 from tailwatch.shell.exposition import Exposed, SnapshotCollector, make_registry
-from tailwatch.shell.web import (
-    BEAT_AGE_MAX_S,
-    CONNECTIONS_MAX,
-    Answer,
-    Site,
-    WebServer,
-    split_address,
-)
+from tailwatch.shell.web import CONNECTIONS_MAX, WebServer, split_address
 from tests.shell.helpers import PATIENCE_S, run_view, snapshot, standing, wait_until
 
 
