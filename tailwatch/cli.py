@@ -265,7 +265,7 @@ def config(config_file: str | None, style: str, only_check: bool) -> None:
 @main.command("notify-test")
 @options.config
 @options.format
-@click.option("--webhook-url", metavar="URL", help="One more receiver.")
+@options.webhook_url("One more receiver.")
 def notify_test(config_file: str | None, style: str, webhook_url: str | None) -> None:
     """Send a test notice to every receiver and say what each answered."""
     from .app import attempt_test

@@ -96,8 +96,9 @@ def _receiver(raw: ReceiverSettings, key: str) -> Receiver:
     if kind not in RENDERERS:
         near = nearest(kind, list(RENDERERS))
         raise ConfigError(f"{key}.type: unknown type {kind!r}{near}")
-    if kind == "alertmanager" and not url.endswith(alertmanager.PATH):
-        url = url.rstrip("/") + alertmanager.PATH
+    address, mark, query = url.partition("?")
+    if kind == "alertmanager" and not address.endswith(alertmanager.PATH):
+        url = address.rstrip("/") + alertmanager.PATH + mark + query
     for severity in raw.severities:
         one_of(SEVERITIES, severity, f"{key}.severities")
     known = [check.category for check in all_checks()] if raw.categories else []

@@ -65,6 +65,16 @@ def checks(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def webhook_url(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """--webhook-url, and who sees it; *what* it is for is a sentence."""
+    return click.option(
+        "--webhook-url",
+        metavar="URL",
+        help=f"{what} It can be seen in the list of processes; "
+        "$TAILWATCH_WEBHOOK_URL or a receiver with url_file cannot.",
+    )
+
+
 def benching(command: Callable[..., Any]) -> Callable[..., Any]:
     """What `bench` takes."""
     for decorate in (
@@ -99,12 +109,7 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option(
                 "--listen", "--web.listen-address", metavar="HOST:PORT", help="Where to serve."
             ),
-            click.option(
-                "--webhook-url",
-                metavar="URL",
-                help="Where to post critical findings. It can be seen in the list of processes; "
-                "$TAILWATCH_WEBHOOK_URL or a receiver with url_file cannot.",
-            ),
+            webhook_url("Where to post critical findings."),
             checks,
             *_names,
             click.option(

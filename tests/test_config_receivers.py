@@ -69,6 +69,13 @@ def test_alertmanager_needs_its_address_only(url: str) -> None:
     assert not made(type="alertmanager", url=url, send_resolved=False).send_resolved
 
 
+@pytest.mark.parametrize("path", ["", "/", "/api/v2/alerts"])
+def test_alertmanager_keeps_the_query_of_its_address(path: str) -> None:
+    """A token that a proxy asks for stays behind the path."""
+    receiver = made(type="alertmanager", url=f"http://am.example{path}?token=x")
+    assert receiver.url.reveal() == "http://am.example/api/v2/alerts?token=x"
+
+
 def test_pagerduty_needs_its_key_only() -> None:
     """The address is known, and the key is 32 letters and digits."""
     receiver = made(type="pagerduty", secret=KEY)

@@ -106,6 +106,10 @@ class HttpCourier:
                 method="POST",
             )
             with _opener(deadline).open(request, timeout=self._timeout_s) as response:
+                # To http.client headers that we cut off are whole; which of the two limits,
+                # the socket's or ours, comes first must not decide what came of it.
+                if deadline.is_over():
+                    raise TimeoutError
                 # The answer says nothing we need; reading some lets the peer finish.
                 # A body that breaks off changes nothing: the status has settled it.
                 with contextlib.suppress(Exception):
@@ -127,6 +131,10 @@ class _Deadline:
         self._timer.daemon = True
         self._sockets: list[socket.socket] = []
         self._over = threading.Event()
+
+    def is_over(self) -> bool:
+        """Whether the time was up."""
+        return self._over.is_set()
 
     def create_connection(self, *args: Any, **kwargs: Any) -> socket.socket:
         """Like `socket.create_connection`, and remembers the socket."""

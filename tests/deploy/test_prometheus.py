@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tailwatch.config import load_settings
 from tests.deploy.tools import DEPLOY, promtool, run, said
 
 FILES = DEPLOY / "prometheus"
@@ -136,6 +138,15 @@ def test_scrape_job_has_the_name_that_the_rules_ask_for() -> None:
     (job,) = config["scrape_configs"]
     assert f'up{{job="{job["job_name"]}"}}' in RULES.read_text()
     assert all(t.endswith(":10836") for s in job["static_configs"] for t in s["targets"])
+
+
+def test_ended_runs_are_shown_for_as_long_as_the_rules_look_back() -> None:
+    """A run that ends leaves /metrics, by default, only when no rule can find it new any more."""
+    look_back = re.search(r"\[(\d+)h\] offset (\d+)m", RULES.read_text())
+    assert look_back
+    look_back_s = int(look_back[1]) * 3600 + int(look_back[2]) * 60
+    assert look_back_s >= 6.25 * 3600
+    assert load_settings({}, {"XDG_STATE_HOME": "/state"}).run_retention_s > look_back_s
 
 
 @pytest.mark.parametrize(

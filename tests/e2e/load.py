@@ -75,3 +75,11 @@ def told_all(hook: Receiver, runs: Iterator[str] | dict[str, Path]) -> Callable[
     """Whether each of *runs* was told."""
     names = set(runs)
     return lambda: names <= set(told(hook))
+
+
+def receivers_file(path: Path, urls: dict[str, str]) -> Path:
+    """A settings file with a receiver for each of *urls*, by its name."""
+    path.write_text(
+        "".join(f'[[receivers]]\nname = "{name}"\nurl = "{url}"\n' for name, url in urls.items())
+    )
+    return path

@@ -13,17 +13,10 @@ from pathlib import Path
 import pytest
 
 from .daemon import Daemon, daemon, receiver, row, wait_for, write
-from .trouble import counted, let_sweep, rows, wait_for_rows, with_fault
+from .trouble import counted, let_sweep, rows, status, wait_for_rows, with_fault
 
 NAN = math.nan
 EXIT_SYSTEM = 71
-
-
-def status(tw: Daemon, field: str) -> int:
-    """A number of /proc/PID/status: KiB, or threads."""
-    assert tw.process is not None
-    text = Path(f"/proc/{tw.process.pid}/status").read_text()
-    return int(text.split(f"{field}:")[1].split()[0])
 
 
 def says(output: str, words: str) -> bool:

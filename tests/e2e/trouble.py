@@ -192,6 +192,13 @@ def counted(tw: Daemon, name: str, **labels: str) -> float:
     return value
 
 
+def status(tw: Daemon, field: str) -> int:
+    """A number of /proc/PID/status: KiB, or threads."""
+    assert tw.process is not None
+    text = Path(f"/proc/{tw.process.pid}/status").read_text()
+    return int(text.split(f"{field}:")[1].split()[0])
+
+
 def mode(tw: Daemon, root: Path | None = None) -> str | None:
     """How *root*, or the daemon's own root, is watched."""
     for each in ("events", "sweep", "missing"):

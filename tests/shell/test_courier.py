@@ -340,13 +340,18 @@ def test_silence_is_bounded(
     assert TIMEOUT_S * 0.9 < took_s < BOUND_S
 
 
+@pytest.mark.parametrize("at_once", [b"", b"HTTP/1.1 200 OK\r\n"])
 def test_dripped_headers_are_bounded(
-    receiver: Callable[..., Receiver], courier: Callable[..., HttpCourier]
+    receiver: Callable[..., Receiver], courier: Callable[..., HttpCourier], at_once: bytes
 ) -> None:
     """A byte now and then never lets a socket time out; the attempt ends all the same."""
     over = threading.Event()
-    server = receiver(lambda c, _: _drip(c, b"HTTP/1.1 200 OK\r\nX-Pad: " + b"x" * 200, over))
-    outcome, took_s = attempt(courier(server.url))
+
+    def behave(connection: socket.socket, _: bytes) -> None:
+        connection.sendall(at_once)
+        _drip(connection, b"HTTP/1.1 200 OK\r\nX-Pad: "[len(at_once) :] + b"x" * 200, over)
+
+    outcome, took_s = attempt(courier(receiver(behave).url))
     over.set()
     assert outcome.kind == "retried"
     assert took_s < BOUND_S
