@@ -258,10 +258,9 @@ def test_directory_as_file_is_refused(tmp_path: Path) -> None:
         load_settings({}, {}, str(tmp_path))
 
 
-def test_unreadable_file_is_refused(file: Path) -> None:
+def test_unreadable_file_is_refused(public_path: Path) -> None:
     """A file that we may not read is an error with the reason."""
-    for directory in list(file.parents)[:3]:
-        directory.chmod(0o755)
+    file = public_path / "tailwatch.toml"
     file.write_text("")
     file.chmod(0o000)
     code = """

@@ -44,7 +44,7 @@ def look(
         (b"Epoch 1: loss 3\n", "no_json", "looks like text"),
         (b"step,loss,lr\n1,2,3\n", "no_json", "table"),
         (b"a\0b\nc\n", "no_json", "binary"),
-        (gzip.compress(b"x" * 5000), "no_json", "gzip"),
+        (gzip.compress(b"x" * 5000, mtime=0), "no_json", "gzip"),
         (b"PK\x03\x04 \n", "no_json", "zip archive"),
         (b'{\n  "log_history": [\n    {"loss": 1}\n  ]\n}\n', "no_json", "over many lines"),
         (b'{"text": "a", "label": 1}\n' * 3, "data_set", "data set: text"),

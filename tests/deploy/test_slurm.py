@@ -124,20 +124,15 @@ def test_epilog_has_an_end(tmp_path: Path) -> None:
     assert logged(tmp_path, "exec sleep 600", TAILWATCH_CHECK_SECONDS="1") == ""
 
 
-def test_epilog_checks_with_the_rights_of_the_user(tmp_path: Path) -> None:
+def test_epilog_checks_with_the_rights_of_the_user(public_path: Path) -> None:
     """Root does not read a user's files: the check runs as that user, and without it not at all."""
-    text = logged(tmp_path, "id -u; id -g; exit 1")
+    text = logged(public_path, "id -u; id -g; exit 1")
     assert text.splitlines()[1:] == [str(os.getuid()), str(os.getgid())]
     if os.getuid() == 0:
-        tmp_path.chmod(0o755)
-        for parent in tmp_path.parents:
-            if parent.name.startswith("pytest"):
-                parent.chmod(0o755)
-        as_nobody = logged(
-            tmp_path, "id -u; id -g; exit 1", SLURM_JOB_UID="65534", SLURM_JOB_GID="65534"
-        )
-        assert as_nobody.splitlines()[1:] == ["65534", "65534"]
-        assert logged(tmp_path, "id -u; exit 1", SLURM_JOB_UID="") == ""
+        nobody = {"SLURM_JOB_UID": "65534", "SLURM_JOB_GID": "65534"}
+        text = logged(public_path, "id -u; id -g; exit 1", **nobody)
+        assert text.splitlines()[1:] == ["65534", "65534"]
+        assert logged(public_path, "id -u; exit 1", SLURM_JOB_UID="") == ""
 
 
 SINFO = """

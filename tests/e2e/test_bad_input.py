@@ -87,22 +87,15 @@ def as_nobody(*args: str) -> list[str]:
     return [sys.executable, "-c", _AS_NOBODY, *args]
 
 
-def open_up(path: Path) -> None:
-    """Let everybody come as far as *path*, through pytest's private directories."""
-    for each in (path, path.parent, path.parent.parent):
-        each.chmod(each.stat().st_mode | 0o055)
-
-
-def test_a_path_without_permission(tmp_path: Path) -> None:
+def test_a_path_without_permission(public_path: Path) -> None:
     """`check` names the path it may not read, and still reads the others."""
-    open_up(tmp_path)
-    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    good, bad = public_path / "good.jsonl", public_path / "bad.jsonl"
     write(good, row(1, 2.0))
     write(bad, row(1, 2.0))
     bad.chmod(0)
     result = subprocess.run(
         as_nobody("check", str(bad), str(good)),
-        env=environment(HOME=str(tmp_path)), capture_output=True, text=True, check=False,
+        env=environment(HOME=str(public_path)), capture_output=True, text=True, check=False,
     )  # fmt: skip
 
     assert result.returncode == 2
@@ -110,16 +103,15 @@ def test_a_path_without_permission(tmp_path: Path) -> None:
     assert "1 run:" in result.stdout
 
 
-def test_run_reads_a_file_once_permission_is_granted(tmp_path: Path) -> None:
+def test_run_reads_a_file_once_permission_is_granted(public_path: Path) -> None:
     """An unreadable file is named once in the log, waits alone, and is read later."""
-    runs = tmp_path / "runs"
+    runs = public_path / "runs"
     runs.mkdir()
-    (tmp_path / "state").mkdir()
-    open_up(tmp_path)
-    (tmp_path / "state").chmod(0o777)
+    (public_path / "state").mkdir()
+    (public_path / "state").chmod(0o777)
     write(runs / "closed.jsonl", row(1, 2.0))
     (runs / "closed.jsonl").chmod(0)
-    made = Daemon(tmp_path)
+    made = Daemon(public_path)
     made.command = as_nobody("run", *made.args)
     made.start()
     try:

@@ -311,10 +311,10 @@ def test_a_link_that_was_asked_for_is_followed(tmp_path: Path, asked: str) -> No
     assert not isinstance(opened, Unreadable)
 
 
-def test_permission_denied_is_a_reason(path: Path) -> None:
+def test_permission_denied_is_a_reason(public_path: Path) -> None:
     """A file that we may not read is unreadable, with the reason, and is not gone."""
-    for directory in list(path.parents)[:3]:
-        directory.chmod(0o755)
+    path = public_path / "m.jsonl"
+    path.write_bytes(HEADER)
     path.chmod(0o000)
     code = """
 import sys

@@ -211,15 +211,13 @@ def test_undecodable_names_are_found(tmp_path: Path) -> None:
     assert [found] == list(scanner(tmp_path).find(found.path))
 
 
-def test_unreadable_directory_beside_a_good_one(tmp_path: Path) -> None:
+def test_unreadable_directory_beside_a_good_one(public_path: Path) -> None:
     """A directory that may not be read hides itself and nothing else; a root says it is missing."""
-    for directory in (tmp_path, *list(tmp_path.parents)[:2]):
-        directory.chmod(0o755)
-    root = tmp_path / "root"
+    root = public_path / "root"
     put(root / "aaa/hidden.jsonl")
     good = put(root / "bbb/good.jsonl")
     put(root / "ccc/listed.jsonl")
-    closed = tmp_path / "closed"
+    closed = public_path / "closed"
     closed.mkdir()
     (root / "aaa").chmod(0o000)
     (root / "ccc").chmod(0o444)  # Names can be read there, files cannot be looked at.

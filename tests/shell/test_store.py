@@ -478,11 +478,9 @@ def test_directory_without_permission_is_refused(tmp_path: Path) -> None:
     assert "Permission denied" in result.stdout
 
 
-def test_broken_state_that_cannot_be_moved_is_refused(tmp_path: Path) -> None:
+def test_broken_state_that_cannot_be_moved_is_refused(public_path: Path) -> None:
     """A broken database in a directory that is read-only ends in one line, not in a traceback."""
-    for directory in (tmp_path, *list(tmp_path.parents)[:2]):
-        directory.chmod(0o755)
-    state = tmp_path / "state"
+    state = public_path / "state"
     state.mkdir()
     (state / "tailwatch.db").write_text("garbage" * 100)
     (state / "lock").write_text("")
