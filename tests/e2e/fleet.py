@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from .daemon import Daemon, Receiver, row, wait_for, write
-from .servers import BY_RUN, Alertmanager, Prometheus, free_port
+from .servers import BY_RUN, Alertmanager, Prometheus
 
 NAN = float("nan")
 FIRING = 'ALERTS{alertstate="firing", alertname="TrainingAnomalyCritical"}'
@@ -31,26 +32,32 @@ class Fleet:
         self.runs = directory / "shared"
         self.runs.mkdir()
         self.hook, self.limit_s = hook, limit_s
-        ports = [free_port() for _ in range(hosts)]
-        self.daemons = [self._host(directory / f"host{n}", port) for n, port in enumerate(ports)]
+        self.daemons = [self._host(directory / f"host{n}") for n in range(hosts)]
         self.alertmanager = Alertmanager(directory / "alertmanager", hook)
         self.prometheus = Prometheus(directory / "prometheus", 0, self.alertmanager.port)
         path = directory / "prometheus" / "prometheus.yml"
         config = yaml.safe_load(path.read_text())
-        targets = [f"127.0.0.1:{port}" for port in ports]
-        config["scrape_configs"][0]["static_configs"] = [{"targets": targets}]
+        self._targets = directory / "targets.json"
+        (job,) = config["scrape_configs"]
+        del job["static_configs"]
+        job["file_sd_configs"] = [{"files": [str(self._targets)]}]
         path.write_text(yaml.safe_dump(config))
 
-    def _host(self, directory: Path, port: int) -> Daemon:
+    def _host(self, directory: Path) -> Daemon:
         directory.mkdir()
-        made = Daemon(directory, "--listen", f"127.0.0.1:{port}")
+        made = Daemon(directory)
         made.args[0] = str(self.runs)
         return made
 
     def start(self, *daemons: Daemon) -> None:
-        """Start all of *daemons*, and only then wait for each."""
+        """Start all of *daemons*, and only then wait for each; tell Prometheus where they are."""
         for each in daemons:
             each.start(ready=False)
+            each.args += ["--listen", each.address]  # A host keeps its address.
+        targets = [each.address for each in self.daemons if each.address]
+        new = self._targets.with_suffix(".new")
+        new.write_text(json.dumps([{"targets": targets}]))
+        new.replace(self._targets)
         for each in daemons:
             wait_for(lambda each=each: each.get("/-/ready")[0] == 200, self.limit_s, "ready")
 
