@@ -172,7 +172,7 @@ class Daemon:
             connection.request("GET", path, headers=headers)
             response = connection.getresponse()
             return response.status, response.read().decode()
-        except OSError:
+        except (OSError, http.client.HTTPException):  # A kill may fall within its answer.
             return 0, ""
         finally:
             connection.close()
