@@ -2,7 +2,7 @@
 # Installs tailwatch on this host for systemd, from the checkout that this file is in; again, to upgrade.
 #
 #   deploy/install.sh                     install or upgrade: /opt/tailwatch, /usr/bin/tailwatch, the units, the settings
-#   deploy/install.sh --wheels DIR        the same without a network, from the wheels in DIR (pip wheel -w DIR CHECKOUT)
+#   deploy/install.sh --wheels DIR        the same without a network, from the wheels in DIR (pip wheel -w DIR 'CHECKOUT[auth]')
 #   deploy/install.sh --uninstall         remove all that, keep settings, secrets and state
 #   deploy/install.sh --uninstall --purge remove these too
 #   deploy/install.sh --root DIR ...      do it below DIR and leave the running system alone: to see what it does
@@ -75,11 +75,14 @@ fi
 umask 022
 mkdir -p "$root/opt" "$root/usr/bin" "$units" "$root/etc/tmpfiles.d"
 "$python" -m venv "$home"
+# With what passwords on the page take; from wheels, where that is among them.
 if [ -n "$wheels" ]; then
-  "$home/bin/pip" install -q --disable-pip-version-check --upgrade --force-reinstall --no-index --find-links "$wheels" tailwatch
+  what=tailwatch
+  for each in "$wheels"/bcrypt-*; do [ ! -e "$each" ] || what='tailwatch[auth]'; done
+  "$home/bin/pip" install -q --disable-pip-version-check --upgrade --force-reinstall --no-index --find-links "$wheels" "$what"
 else
   # A directory is installed again even under the same version.
-  "$home/bin/pip" install -q --disable-pip-version-check --upgrade "$here"
+  "$home/bin/pip" install -q --disable-pip-version-check --upgrade "${here}[auth]"
 fi
 ln -sfn /opt/tailwatch/bin/tailwatch "$link"
 

@@ -12,10 +12,7 @@ from dataclasses import dataclass, field
 from . import __version__
 from .board import Board
 from .config import Settings
-from .config_receivers import Receiver
 from .core.names import escape
-from .core.notices import Notice, utc
-from .core.outbox import Outcome
 from .dispatch import Dispatch
 from .engine import Engine, Options
 from .errors import CannotGoOn, ConfigError
@@ -28,6 +25,7 @@ from .shell.clock import SystemClock
 from .shell.courier import HttpCourier
 from .shell.exposition import Exposed, make_registry
 from .shell.follower import LocalFollower
+from .shell.guard import Guard
 from .shell.heartbeat import Heartbeat, status_of
 from .shell.holders import written_by
 from .shell.inbox import ThreadInbox
@@ -35,11 +33,14 @@ from .shell.mounts import Mounts
 from .shell.saves import SavesFollower, SavesScanner
 from .shell.scanner import DirectoryScanner
 from .shell.store import SqliteStore
+from .shell.textfile import Textfile
 from .shell.watcher import DirectoryWatcher
-from .shell.web import WebServer
+from .shell.web import WebServer, own_names
 from .threads import enough_threads, thread_deaths
+from .web_config import WebConfig, read_web_config
 
 _THREAD_DIED = "a thread has died; a new start loses nothing"
+_Vital = WebServer | HttpCourier | Textfile
 
 
 @dataclass
@@ -52,9 +53,12 @@ class Daemon:
         reload: Reads the settings again; raises ConfigError if they are wrong.
         log: Where to say what happens.
         environment: Holds what systemd sets.
-        started: Called with the address of the web server once it answers.
+        started: Called with the address of the web server once it answers; empty without one.
         no_memory: Called, on any thread, when there is no memory left: ends the process at
             once. Nothing more can be relied on, and what is kept needs no farewell.
+
+    Raises:
+        ConfigError: The web configuration file is wrong.
     """
 
     settings: Settings
@@ -70,6 +74,7 @@ class Daemon:
         self._again = False
         self._ending = False
         self._heartbeat = Heartbeat(self.environment)
+        self._web_config = _web_config(self.settings)
 
     def run(self) -> None:
         """
@@ -95,14 +100,9 @@ class Daemon:
         with contextlib.ExitStack() as stack:
             store = SqliteStore(settings.state_dir, self.log)
             stack.callback(store.close)
-            vital: list[WebServer | HttpCourier] = []
+            vital: list[_Vital] = []
             board = Board(_beat_of_all(self._heartbeat, vital))
-            registry = make_registry(board, self._exposed(settings), clock.wall, clock.monotonic)
-            archive = StoreArchive(settings.state_dir)
-            site = Site(board, registry, clock.monotonic, archive, settings.checks)
-            web = WebServer(settings.listen, site)
-            stack.callback(web.close)
-            vital.append(web)
+            address = self._show(settings, board, vital, stack)
             scanner = DirectoryScanner(settings.paths, settings.wanted, settings.state_dir)
             remote = Mounts(clock.monotonic).remote
             follower = LocalFollower(remote, roots=scanner.roots())
@@ -128,11 +128,34 @@ class Daemon:
             engine = Engine(settings.checks, _options(settings), world, dispatch)
             stack.enter_context(self._memory())
             engine.restore()
-            self._say_started(settings, web.address)
+            self._say_started(settings, address)
             self._heartbeat.ready(status_of(board.snapshot))
             if self.started is not None:
-                self.started(web.address)
+                self.started(address)
             engine.run()
+
+    def _show(
+        self, settings: Settings, board: Board, vital: list[_Vital], stack: contextlib.ExitStack
+    ) -> str:
+        """Open the port and begin to write the file, as far as they are wanted."""
+        clock, address = SystemClock(), ""
+        guard = Guard(self._web_config, self.log)
+        exposed = self._exposed(settings, guard)
+        if settings.listen is not None:
+            registry = make_registry(board, exposed, clock.wall, clock.monotonic)
+            archive = StoreArchive(settings.state_dir)
+            site = Site(board, registry, clock.monotonic, archive, settings.checks)
+            web = WebServer(settings.listen, site, guard, own_names(settings.external_url))
+            stack.callback(web.close)
+            vital.append(web)
+            address = web.address
+        if settings.textfile is not None:
+            # node_exporter has process_* of its own, and two of a kind would cost it all of them.
+            registry = make_registry(board, exposed, clock.wall, clock.monotonic, process=False)
+            textfile = Textfile(settings.textfile, board, registry, self.log)
+            stack.callback(textfile.close)
+            vital.append(textfile)
+        return address
 
     def _say_started(self, settings: Settings, address: str) -> None:
         for trouble in settings.troubles:
@@ -165,13 +188,13 @@ class Daemon:
         host = socket.gethostname()
         return Dispatch(policies, couriers, host=host, url=settings.external_url)
 
-    def _exposed(self, settings: Settings) -> Exposed:
+    def _exposed(self, settings: Settings, guard: Guard) -> Exposed:
         return Exposed(
             categories=[(check.category, check.severity.value) for check in settings.checks],
             receivers=[receiver.name for receiver in settings.receivers],
             run_retention_s=settings.run_retention_s,
             runs_max=settings.max_exported_runs,
-            reload_ok=lambda: self._reload_ok,
+            reload_ok=lambda: self._reload_ok and guard.ok,
         )
 
     def _on_terminate(self, reason: str) -> None:
@@ -184,14 +207,15 @@ class Daemon:
             return
         self._heartbeat.reloading(SystemClock().monotonic())
         try:
-            self.settings = self.reload()
+            settings = self.reload()
+            self._web_config = _web_config(settings)
         except ConfigError as error:
             # The old settings go on: a typing error must not stop the watch.
             self._reload_ok = False
             self.log.error("settings_not_reloaded", error=str(error))
             self._heartbeat.ready("wrong settings, not taken over: the old ones are in force")
             return
-        self._reload_ok, self._again = True, True
+        self.settings, self._reload_ok, self._again = settings, True, True
         self.stop("settings are being reloaded")
 
     @contextlib.contextmanager
@@ -233,8 +257,12 @@ def _options(settings: Settings) -> Options:
     )
 
 
+def _web_config(settings: Settings) -> WebConfig | None:
+    return read_web_config(settings.web_config_file) if settings.web_config_file else None
+
+
 def _beat_of_all(
-    heartbeat: Heartbeat, vital: Sequence[WebServer | HttpCourier]
+    heartbeat: Heartbeat, vital: Sequence[_Vital]
 ) -> Callable[[float, Snapshot | None], None]:
     def beat(monotonic_s: float, snapshot: Snapshot | None) -> None:
         # Better no daemon, which systemd starts again, than half of one.
@@ -243,31 +271,3 @@ def _beat_of_all(
         heartbeat.beat(monotonic_s, snapshot)
 
     return beat
-
-
-def attempt_test(receiver: Receiver) -> Outcome:
-    """Send a test notice to one receiver, once."""
-    now_s = SystemClock().wall()
-    data = {
-        "run": "tailwatch/test",
-        "segment": 1,
-        "category": "test",
-        "severity": "info",
-        "message": "this is a test notice from tailwatch; no run has gone wrong",
-        "suggestion": "Nothing is to be done: if you read this, notices arrive.",
-        "step": 0,
-        "row": 0,
-        "file": "",
-        "host": socket.gethostname(),
-        "first_seen": utc(now_s),
-        "evidence": {},
-        "recent": [],
-    }
-    notice = Notice(f"tw_test_{int(now_s * 1000):x}", "test", now_s, data)
-    courier = HttpCourier(
-        receiver.name, receiver.url, receiver.secret, RENDERERS[receiver.type], lambda _: None
-    )
-    try:
-        return courier.attempt(notice.key, [notice])
-    finally:
-        courier.close()

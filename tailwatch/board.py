@@ -20,6 +20,7 @@ class Board:
         self.snapshot: Snapshot | None = None
         self.beat_s: float | None = None
         self.connections_dropped = 0
+        self.textfile_errors = 0
         self._on_beat = on_beat
 
     def publish(self, snapshot: Snapshot) -> None:

@@ -230,6 +230,9 @@ class SnapshotCollector(Collector):
         closed = "Connections to this server that were closed early: too many, or too slow."
         value = self._board.connections_dropped
         yield CounterMetricFamily("tailwatch_http_connections_dropped", closed, value=value)
+        failed = "Times that the text file for node_exporter could not be written."
+        value = self._board.textfile_errors
+        yield CounterMetricFamily("tailwatch_textfile_errors", failed, value=value)
         text = "Series left out because there are too many runs."
         yield CounterMetricFamily("tailwatch_series_dropped", text, value=self._dropped_total)
 
@@ -239,11 +242,14 @@ def make_registry(
     exposed: Exposed,
     wall: Callable[[], float],
     monotonic: Callable[[], float],
+    *,
+    process: bool = True,
 ) -> CollectorRegistry:
-    """A registry of our own metrics and those of this process."""
+    """A registry of our own metrics and, unless told otherwise, those of this process."""
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(board, exposed, wall, monotonic))
-    ProcessCollector(registry=registry)
+    if process:
+        ProcessCollector(registry=registry)
     return registry
 
 

@@ -57,6 +57,7 @@ PROMISED: dict[str, tuple[str, set[str]]] = {
     "tailwatch_deliveries_total": ("counter", {"receiver", "outcome"}),
     "tailwatch_ended_runs_dropped_total": ("counter", {"what"}),
     "tailwatch_http_connections_dropped_total": ("counter", set()),
+    "tailwatch_textfile_errors_total": ("counter", set()),
     "tailwatch_series_dropped_total": ("counter", set()),
     "tailwatch_config_reload_success": ("gauge", set()),
     "tailwatch_build_info": ("gauge", {"version", "python"}),
