@@ -6,8 +6,6 @@ import contextlib
 import os
 import signal
 import socket
-import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,7 +16,7 @@ from .core.names import escape
 from .dispatch import Dispatch
 from .engine import Engine, Options
 from .errors import CannotGoOn, ConfigError
-from .messages import Stop
+from .messages import Snapshot, Stop
 from .pages.site import Site
 from .ports import Log, World
 from .receivers import RENDERERS
@@ -28,7 +26,7 @@ from .shell.courier import HttpCourier
 from .shell.exposition import Exposed, SnapshotCollector
 from .shell.follower import LocalFollower
 from .shell.guard import Guard
-from .shell.heartbeat import Heartbeat
+from .shell.heartbeat import Heartbeat, status_of
 from .shell.holders import written_by
 from .shell.inbox import ThreadInbox
 from .shell.metrics_page import MetricsPage
@@ -39,9 +37,9 @@ from .shell.store import SqliteStore
 from .shell.textfile import Textfile
 from .shell.watcher import DirectoryWatcher
 from .shell.web import WebServer, own_names
+from .threads import enough_threads, thread_deaths
 from .web_config import WebConfig, read_web_config
 
-_NO_THREADS = "no thread can be started: too many tasks, or too little memory"
 _THREAD_DIED = "a thread has died; a new start loses nothing"
 _Vital = WebServer | HttpCourier | Textfile
 
@@ -75,6 +73,8 @@ class Daemon:
         self._inbox = ThreadInbox()
         self._reload_ok = True
         self._again = False
+        self._ending = False
+        self._heartbeat = Heartbeat(self.environment)
         self._web_config = _web_config(self.settings)
 
     def run(self) -> None:
@@ -85,30 +85,28 @@ class Daemon:
             ConfigError: The port is in use. StateUnusable: So is the state, or worse.
             CannotGoOn: No thread can be started, or one of ours has died.
         """
-        heartbeat = Heartbeat(self.environment)
-        with self._signals(), self._thread_deaths(), _enough_threads():
+        with self._signals(), thread_deaths(self.log, self.no_memory), enough_threads():
             while True:
                 self._again = False
-                self._run_once(heartbeat)
-                if not self._again:
+                self._run_once()
+                if self._ending or not self._again:
                     return
-                heartbeat.reloading(SystemClock().monotonic())
 
     def stop(self, reason: str = "asked to") -> None:
         """End `run` after a drain. May be called from any thread."""
         self._inbox.post(Stop(reason))
 
-    def _run_once(self, heartbeat: Heartbeat) -> None:
+    def _run_once(self) -> None:
         settings, clock = self.settings, SystemClock()
         with contextlib.ExitStack() as stack:
             store = SqliteStore(settings.state_dir, self.log)
             stack.callback(store.close)
             vital: list[_Vital] = []
-            board = Board(_beat_of_all(heartbeat, vital))
+            board = Board(_beat_of_all(self._heartbeat, vital))
             address = self._show(settings, board, vital, stack)
             scanner = DirectoryScanner(settings.paths, settings.wanted, settings.state_dir)
             remote = Mounts(clock.monotonic).remote
-            follower = LocalFollower(remote)
+            follower = LocalFollower(remote, roots=scanner.roots())
             stack.callback(follower.close)
             watcher = DirectoryWatcher(
                 scanner.roots(), self._inbox, own=settings.state_dir, remote=remote
@@ -132,12 +130,10 @@ class Daemon:
             stack.enter_context(self._memory())
             engine.restore()
             self._say_started(settings, address)
-            heartbeat.ready(f"following {len(settings.paths)} path(s)")
+            self._heartbeat.ready(status_of(board.snapshot))
             if self.started is not None:
                 self.started(address)
             engine.run()
-            if not self._again:
-                heartbeat.stopping()
 
     def _show(
         self, settings: Settings, board: Board, vital: list[_Vital], stack: contextlib.ExitStack
@@ -203,7 +199,15 @@ class Daemon:
             reload_ok=lambda: self._reload_ok and guard.ok,
         )
 
+    def _on_terminate(self, reason: str) -> None:
+        self._ending = True
+        self._heartbeat.stopping()
+        self.stop(reason)
+
     def _on_hangup(self) -> None:
+        if self._ending:
+            return
+        self._heartbeat.reloading(SystemClock().monotonic())
         try:
             settings = self.reload()
             self._web_config = _web_config(settings)
@@ -211,31 +215,10 @@ class Daemon:
             # The old settings go on: a typing error must not stop the watch.
             self._reload_ok = False
             self.log.error("settings_not_reloaded", error=str(error))
+            self._heartbeat.ready("wrong settings, not taken over: the old ones are in force")
             return
         self.settings, self._reload_ok, self._again = settings, True, True
         self.stop("settings are being reloaded")
-
-    @contextlib.contextmanager
-    def _thread_deaths(self) -> Iterator[None]:
-        """A library's thread that dies is a line in the log, and no traceback in it."""
-
-        def died(args: threading.ExceptHookArgs) -> None:
-            if issubclass(args.exc_type, MemoryError):
-                self.no_memory()
-            name = args.thread.name if args.thread else "?"
-            self.log.error("thread_died", thread=name, error=args.exc_type.__name__)
-
-        def unraisable(args: sys.UnraisableHookArgs) -> None:
-            # A thread that died before it began: whoever started it would wait for ever.
-            if issubclass(args.exc_type, MemoryError):
-                self.no_memory()
-
-        old = threading.excepthook, sys.unraisablehook
-        threading.excepthook, sys.unraisablehook = died, unraisable
-        try:
-            yield
-        finally:
-            threading.excepthook, sys.unraisablehook = old
 
     @contextlib.contextmanager
     def _memory(self) -> Iterator[None]:
@@ -249,8 +232,8 @@ class Daemon:
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
         handlers = {
-            signal.SIGTERM: lambda *_: self.stop("SIGTERM"),
-            signal.SIGINT: lambda *_: self.stop("SIGINT"),
+            signal.SIGTERM: lambda *_: self._on_terminate("SIGTERM"),
+            signal.SIGINT: lambda *_: self._on_terminate("SIGINT"),
             signal.SIGHUP: lambda *_: self._on_hangup(),
         }
         try:
@@ -280,21 +263,13 @@ def _web_config(settings: Settings) -> WebConfig | None:
     return read_web_config(settings.web_config_file) if settings.web_config_file else None
 
 
-def _beat_of_all(heartbeat: Heartbeat, vital: Sequence[_Vital]) -> Callable[[float], None]:
-    def beat(monotonic_s: float) -> None:
+def _beat_of_all(
+    heartbeat: Heartbeat, vital: Sequence[_Vital]
+) -> Callable[[float, Snapshot | None], None]:
+    def beat(monotonic_s: float, snapshot: Snapshot | None) -> None:
         # Better no daemon, which systemd starts again, than half of one.
         if not all(each.alive() for each in vital):
             raise CannotGoOn(_THREAD_DIED)
-        heartbeat.beat(monotonic_s)
+        heartbeat.beat(monotonic_s, snapshot)
 
     return beat
-
-
-@contextlib.contextmanager
-def _enough_threads() -> Iterator[None]:
-    try:
-        yield
-    except RuntimeError as error:
-        if "can't start new thread" not in str(error):
-            raise
-        raise CannotGoOn(_NO_THREADS) from None

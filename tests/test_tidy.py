@@ -294,7 +294,7 @@ def test_the_root_holds_only_what_is_allowed() -> None:
         "pyproject.toml", "tailwatch", "deploy", "tests", "systemd", "README.md", "LICENSE",
         "CHANGELOG.md",
     }  # fmt: skip
-    built = {"build", "dist"}
+    built = {"build", "dist", "PKG-INFO"}
     names = {p.name for p in ROOT.iterdir() if not p.name.startswith(".")}
 
     assert set() == names - allowed - built

@@ -79,22 +79,35 @@ class SnapshotCollector(Collector):
 
     def exported(self, snapshot: Snapshot) -> list[RunView]:
         """The runs to show, by name; those that are left out are counted."""
-        return self._exported(snapshot.runs, self._monotonic())
+        return self._exported(snapshot.runs, self._wall(), self._monotonic())
 
     def beside_findings(self, runs: Sequence[RunView], snapshot: Snapshot) -> Iterator[Metric]:
         """Every family but those of findings."""
         yield from self._runs(runs)
         yield from self._health(snapshot, self._wall())
 
-    def _exported(self, runs: Mapping[str, RunView], monotonic_s: float) -> list[RunView]:
-        """The runs to show: not those at rest for long; the liveliest, if there are too many."""
+    def _exported(
+        self, runs: Mapping[str, RunView], now_s: float, monotonic_s: float
+    ) -> list[RunView]:
+        """
+        The runs to show: not those at rest for long.
+
+        If there are too many, first those with a critical finding that stands or is news,
+        then those that are written to, then the newest.
+        """
         kept = [
             run
             for run in runs.values()
             if run.state == "active"
             or monotonic_s - run.read_at_s <= self._exposed.run_retention_s
         ]
-        kept.sort(key=lambda run: (not _stands(run), run.state != "active", -run.read_at_s))
+        kept.sort(
+            key=lambda run: (
+                not (run.alarming(now_s) or _stands(run)),
+                run.state != "active",
+                -run.read_at_s,
+            )
+        )
         dropped = {run.name for run in kept[self._exposed.runs_max :]}
         self._dropped_total += 3 * len(self._exposed.categories) * len(dropped - self._dropped)
         # Once for each run, for as long as it is known.

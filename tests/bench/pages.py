@@ -25,11 +25,10 @@ from tailwatch.messages import Commit, RunRecord
 from tailwatch.packing import pack, unpack
 from tailwatch.pages.site import Site
 from tailwatch.shell.archive import StoreArchive
-from tailwatch.shell.exposition import Exposed, make_registry
 from tailwatch.shell.store import SqliteStore
 from tests.pages import gallery
 from tests.pages.kept import NOW_S, World
-from tests.shell.helpers import MemoryLog
+from tests.shell.helpers import MemoryLog, metrics_of
 
 ROWS = 1_000_000
 REPEATS = 50
@@ -76,10 +75,10 @@ def main() -> None:
     data = long_log()
     tracked = world.run("long", data)
     board = world.board()
-    registry = make_registry(board, Exposed([], []), lambda: NOW_S, lambda: NOW_S)
+    metrics = metrics_of(board, NOW_S).render
     with tempfile.TemporaryDirectory() as directory:
         store, archive = kept(world, directory)
-        site = Site(board, registry, lambda: NOW_S, archive, CHECKS)
+        site = Site(board, metrics, lambda: NOW_S, archive, CHECKS)
         print("| answer | CPU ms, median | worst | size |\n|---|---|---|---|")
         for what, path in (
             ("/ with 1,001 runs", "/"),
