@@ -57,9 +57,14 @@ def test_the_corpus_is_what_it_says() -> None:
 
 @pytest.mark.parametrize("kind", MAKERS)
 def test_the_state_of_a_run_is_small(kind: str) -> None:
-    """What is kept of a run on disk is less than 4 KiB, whatever it logs and however it goes wrong."""
+    """
+    What is kept of a run on disk is less than 4 KiB, and its curve less than 8 KB, whatever it
+    logs and however it goes wrong.
+    """
     records = healthy(kind, 2, 400)
     for change in ({}, {"loss": math.nan, "grad_norm": math.nan}, {"loss": 9e9, "grad_norm": 9e9}):
         reader = RunReader(CHECKS)
         reader.feed(lines(records) + lines([record | change for record in records[-30:]]))
-        assert len(pack(reader.to_state())) < 4096
+        state = reader.to_state()
+        assert len(pack(state["monitor"].pop("curve"))) < 8000
+        assert len(pack(state)) < 4096

@@ -69,6 +69,7 @@ def agrees(rows: Sequence[dict[str, float]]) -> bool:
 
 
 @given(ROWS)
+@settings(deadline=None)
 def test_each_bucket_is_that_of_its_rows(rows: list[dict[str, float]]) -> None:
     """Against the definition: least, greatest and what is not finite, first and last value."""
     assert agrees(rows)
@@ -88,6 +89,7 @@ def test_long_runs_have_wider_buckets(length: int) -> None:
 
 
 @given(ROWS, ROWS, st.integers(0, 400))
+@settings(deadline=None)
 def test_a_restart_cannot_be_seen(
     before: list[dict[str, float]], after: list[dict[str, float]], more: int
 ) -> None:

@@ -142,6 +142,7 @@ def test_distinct_names_are_distinct(found: list[tuple[str, str | None]]) -> Non
 
 
 @given(st.text(min_size=1, max_size=60).map(escape))
+@settings(deadline=None)
 def test_the_path_of_a_run_comes_back_as_its_name(name: str) -> None:
     """Through quoting and a browser, which takes empty parts and dots out of a path."""
     path = run_path(name)

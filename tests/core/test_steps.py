@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailwatch.core.fields import FieldMap, Sources
@@ -160,6 +160,7 @@ records = st.fixed_dictionaries(
 
 
 @given(st.lists(records, max_size=20), st.integers(0, 20))
+@settings(deadline=None)
 def test_save_and_restore_between_any_two_rows(rows: list[dict[str, Any]], cut: int) -> None:
     """Whatever the rows hold, every step is a finite number, and a restart changes none."""
     fields, own, axis = FieldMap(), Sources(), StepAxis()

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailwatch.checks import CHECKS
@@ -114,6 +114,7 @@ def test_findings_come_worst_first() -> None:
     values=st.tuples(*[st.none() | st.floats() for _ in range(5)]),
     evidence=st.dictionaries(st.text(), st.floats()),
 )
+@settings(deadline=None)
 def test_no_number_breaks_the_document(
     values: tuple[Any, ...], evidence: dict[str, float]
 ) -> None:

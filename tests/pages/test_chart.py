@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailwatch.core.curve import Curve, Mark
@@ -39,6 +39,7 @@ def points(path: str) -> list[list[tuple[float, float]]]:
 @given(
     st.lists(st.none() | NUMBERS, min_size=1, max_size=400), st.sampled_from([None, True, False])
 )
+@settings(deadline=None)
 def test_all_that_is_drawn_is_within_the_drawing(
     values: list[float | None], logarithmic: bool | None
 ) -> None:

@@ -7,7 +7,7 @@ import re
 from urllib.parse import urlencode
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailwatch.core.findings import Severity
@@ -71,6 +71,7 @@ def test_the_query_chooses_and_orders(some: World, query: str, expected: str) ->
 
 
 @given(st.text(max_size=300))
+@settings(deadline=None)
 def test_any_query_gets_a_page(text: str) -> None:
     """And what was asked comes back as text alone."""
     world = World()

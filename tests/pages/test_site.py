@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailwatch.board import Board
@@ -44,6 +44,7 @@ def test_the_api_has_its_documents() -> None:
 
 
 @given(st.text(min_size=1, max_size=60).map(escape))
+@settings(deadline=None)
 def test_any_name_is_found_by_its_quoted_path(name: str) -> None:
     """Slashes may stand as they are or quoted; everything else is percent-encoded."""
     shown = snapshot(run_view(name), run_view("other"))
