@@ -6,22 +6,17 @@ import contextlib
 import os
 import signal
 import socket
-import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from . import __version__
 from .board import Board
 from .config import Settings
-from .config_receivers import Receiver
 from .core.names import escape
-from .core.notices import Notice, utc
-from .core.outbox import Outcome
 from .dispatch import Dispatch
 from .engine import Engine, Options
 from .errors import CannotGoOn, ConfigError
-from .messages import Stop
+from .messages import Snapshot, Stop
 from .pages.site import Site
 from .ports import Log, World
 from .receivers import RENDERERS
@@ -30,18 +25,22 @@ from .shell.clock import SystemClock
 from .shell.courier import HttpCourier
 from .shell.exposition import Exposed, make_registry
 from .shell.follower import LocalFollower
-from .shell.heartbeat import Heartbeat
+from .shell.guard import Guard
+from .shell.heartbeat import Heartbeat, status_of
 from .shell.holders import written_by
 from .shell.inbox import ThreadInbox
 from .shell.mounts import Mounts
 from .shell.saves import SavesFollower, SavesScanner
 from .shell.scanner import DirectoryScanner
 from .shell.store import SqliteStore
+from .shell.textfile import Textfile
 from .shell.watcher import DirectoryWatcher
-from .shell.web import WebServer
+from .shell.web import WebServer, own_names
+from .threads import enough_threads, thread_deaths
+from .web_config import WebConfig, read_web_config
 
-_NO_THREADS = "no thread can be started: too many tasks, or too little memory"
 _THREAD_DIED = "a thread has died; a new start loses nothing"
+_Vital = WebServer | HttpCourier | Textfile
 
 
 @dataclass
@@ -54,9 +53,12 @@ class Daemon:
         reload: Reads the settings again; raises ConfigError if they are wrong.
         log: Where to say what happens.
         environment: Holds what systemd sets.
-        started: Called with the address of the web server once it answers.
+        started: Called with the address of the web server once it answers; empty without one.
         no_memory: Called, on any thread, when there is no memory left: ends the process at
             once. Nothing more can be relied on, and what is kept needs no farewell.
+
+    Raises:
+        ConfigError: The web configuration file is wrong.
     """
 
     settings: Settings
@@ -70,6 +72,9 @@ class Daemon:
         self._inbox = ThreadInbox()
         self._reload_ok = True
         self._again = False
+        self._ending = False
+        self._heartbeat = Heartbeat(self.environment)
+        self._web_config = _web_config(self.settings)
 
     def run(self) -> None:
         """
@@ -79,35 +84,28 @@ class Daemon:
             ConfigError: The port is in use. StateUnusable: So is the state, or worse.
             CannotGoOn: No thread can be started, or one of ours has died.
         """
-        heartbeat = Heartbeat(self.environment)
-        with self._signals(), self._thread_deaths(), _enough_threads():
+        with self._signals(), thread_deaths(self.log, self.no_memory), enough_threads():
             while True:
                 self._again = False
-                self._run_once(heartbeat)
-                if not self._again:
+                self._run_once()
+                if self._ending or not self._again:
                     return
-                heartbeat.reloading(SystemClock().monotonic())
 
     def stop(self, reason: str = "asked to") -> None:
         """End `run` after a drain. May be called from any thread."""
         self._inbox.post(Stop(reason))
 
-    def _run_once(self, heartbeat: Heartbeat) -> None:
+    def _run_once(self) -> None:
         settings, clock = self.settings, SystemClock()
         with contextlib.ExitStack() as stack:
             store = SqliteStore(settings.state_dir, self.log)
             stack.callback(store.close)
-            vital: list[WebServer | HttpCourier] = []
-            board = Board(_beat_of_all(heartbeat, vital))
-            registry = make_registry(board, self._exposed(settings), clock.wall, clock.monotonic)
-            archive = StoreArchive(settings.state_dir)
-            site = Site(board, registry, clock.monotonic, archive, settings.checks)
-            web = WebServer(settings.listen, site)
-            stack.callback(web.close)
-            vital.append(web)
+            vital: list[_Vital] = []
+            board = Board(_beat_of_all(self._heartbeat, vital))
+            address = self._show(settings, board, vital, stack)
             scanner = DirectoryScanner(settings.paths, settings.wanted, settings.state_dir)
             remote = Mounts(clock.monotonic).remote
-            follower = LocalFollower(remote)
+            follower = LocalFollower(remote, roots=scanner.roots())
             stack.callback(follower.close)
             watcher = DirectoryWatcher(
                 scanner.roots(), self._inbox, own=settings.state_dir, remote=remote
@@ -130,13 +128,34 @@ class Daemon:
             engine = Engine(settings.checks, _options(settings), world, dispatch)
             stack.enter_context(self._memory())
             engine.restore()
-            self._say_started(settings, web.address)
-            heartbeat.ready(f"following {len(settings.paths)} path(s)")
+            self._say_started(settings, address)
+            self._heartbeat.ready(status_of(board.snapshot))
             if self.started is not None:
-                self.started(web.address)
+                self.started(address)
             engine.run()
-            if not self._again:
-                heartbeat.stopping()
+
+    def _show(
+        self, settings: Settings, board: Board, vital: list[_Vital], stack: contextlib.ExitStack
+    ) -> str:
+        """Open the port and begin to write the file, as far as they are wanted."""
+        clock, address = SystemClock(), ""
+        guard = Guard(self._web_config, self.log)
+        exposed = self._exposed(settings, guard)
+        if settings.listen is not None:
+            registry = make_registry(board, exposed, clock.wall, clock.monotonic)
+            archive = StoreArchive(settings.state_dir)
+            site = Site(board, registry, clock.monotonic, archive, settings.checks)
+            web = WebServer(settings.listen, site, guard, own_names(settings.external_url))
+            stack.callback(web.close)
+            vital.append(web)
+            address = web.address
+        if settings.textfile is not None:
+            # node_exporter has process_* of its own, and two of a kind would cost it all of them.
+            registry = make_registry(board, exposed, clock.wall, clock.monotonic, process=False)
+            textfile = Textfile(settings.textfile, board, registry, self.log)
+            stack.callback(textfile.close)
+            vital.append(textfile)
+        return address
 
     def _say_started(self, settings: Settings, address: str) -> None:
         for trouble in settings.troubles:
@@ -169,47 +188,35 @@ class Daemon:
         host = socket.gethostname()
         return Dispatch(policies, couriers, host=host, url=settings.external_url)
 
-    def _exposed(self, settings: Settings) -> Exposed:
+    def _exposed(self, settings: Settings, guard: Guard) -> Exposed:
         return Exposed(
             categories=[(check.category, check.severity.value) for check in settings.checks],
             receivers=[receiver.name for receiver in settings.receivers],
             run_retention_s=settings.run_retention_s,
             runs_max=settings.max_exported_runs,
-            reload_ok=lambda: self._reload_ok,
+            reload_ok=lambda: self._reload_ok and guard.ok,
         )
 
+    def _on_terminate(self, reason: str) -> None:
+        self._ending = True
+        self._heartbeat.stopping()
+        self.stop(reason)
+
     def _on_hangup(self) -> None:
+        if self._ending:
+            return
+        self._heartbeat.reloading(SystemClock().monotonic())
         try:
-            self.settings = self.reload()
+            settings = self.reload()
+            self._web_config = _web_config(settings)
         except ConfigError as error:
             # The old settings go on: a typing error must not stop the watch.
             self._reload_ok = False
             self.log.error("settings_not_reloaded", error=str(error))
+            self._heartbeat.ready("wrong settings, not taken over: the old ones are in force")
             return
-        self._reload_ok, self._again = True, True
+        self.settings, self._reload_ok, self._again = settings, True, True
         self.stop("settings are being reloaded")
-
-    @contextlib.contextmanager
-    def _thread_deaths(self) -> Iterator[None]:
-        """A library's thread that dies is a line in the log, and no traceback in it."""
-
-        def died(args: threading.ExceptHookArgs) -> None:
-            if issubclass(args.exc_type, MemoryError):
-                self.no_memory()
-            name = args.thread.name if args.thread else "?"
-            self.log.error("thread_died", thread=name, error=args.exc_type.__name__)
-
-        def unraisable(args: sys.UnraisableHookArgs) -> None:
-            # A thread that died before it began: whoever started it would wait for ever.
-            if issubclass(args.exc_type, MemoryError):
-                self.no_memory()
-
-        old = threading.excepthook, sys.unraisablehook
-        threading.excepthook, sys.unraisablehook = died, unraisable
-        try:
-            yield
-        finally:
-            threading.excepthook, sys.unraisablehook = old
 
     @contextlib.contextmanager
     def _memory(self) -> Iterator[None]:
@@ -223,8 +230,8 @@ class Daemon:
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
         handlers = {
-            signal.SIGTERM: lambda *_: self.stop("SIGTERM"),
-            signal.SIGINT: lambda *_: self.stop("SIGINT"),
+            signal.SIGTERM: lambda *_: self._on_terminate("SIGTERM"),
+            signal.SIGINT: lambda *_: self._on_terminate("SIGINT"),
             signal.SIGHUP: lambda *_: self._on_hangup(),
         }
         try:
@@ -250,51 +257,17 @@ def _options(settings: Settings) -> Options:
     )
 
 
+def _web_config(settings: Settings) -> WebConfig | None:
+    return read_web_config(settings.web_config_file) if settings.web_config_file else None
+
+
 def _beat_of_all(
-    heartbeat: Heartbeat, vital: Sequence[WebServer | HttpCourier]
-) -> Callable[[float], None]:
-    def beat(monotonic_s: float) -> None:
+    heartbeat: Heartbeat, vital: Sequence[_Vital]
+) -> Callable[[float, Snapshot | None], None]:
+    def beat(monotonic_s: float, snapshot: Snapshot | None) -> None:
         # Better no daemon, which systemd starts again, than half of one.
         if not all(each.alive() for each in vital):
             raise CannotGoOn(_THREAD_DIED)
-        heartbeat.beat(monotonic_s)
+        heartbeat.beat(monotonic_s, snapshot)
 
     return beat
-
-
-@contextlib.contextmanager
-def _enough_threads() -> Iterator[None]:
-    try:
-        yield
-    except RuntimeError as error:
-        if "can't start new thread" not in str(error):
-            raise
-        raise CannotGoOn(_NO_THREADS) from None
-
-
-def attempt_test(receiver: Receiver) -> Outcome:
-    """Send a test notice to one receiver, once."""
-    now_s = SystemClock().wall()
-    data = {
-        "run": "tailwatch/test",
-        "segment": 1,
-        "category": "test",
-        "severity": "info",
-        "message": "this is a test notice from tailwatch; no run has gone wrong",
-        "suggestion": "Nothing is to be done: if you read this, notices arrive.",
-        "step": 0,
-        "row": 0,
-        "file": "",
-        "host": socket.gethostname(),
-        "first_seen": utc(now_s),
-        "evidence": {},
-        "recent": [],
-    }
-    notice = Notice(f"tw_test_{int(now_s * 1000):x}", "test", now_s, data)
-    courier = HttpCourier(
-        receiver.name, receiver.url, receiver.secret, RENDERERS[receiver.type], lambda _: None
-    )
-    try:
-        return courier.attempt(notice.key, [notice])
-    finally:
-        courier.close()

@@ -5,25 +5,22 @@ from __future__ import annotations
 import json
 import os
 import sys
-import traceback
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
 from . import __version__, options
-from .config import Settings, load_settings, select_checks
+from .config import Settings, load_settings, load_web_settings, select_checks
 from .config_receivers import SEVERITIES
 from .core.names import escape
-from .errors import CannotGoOn, ConfigError, InputError, StateUnusable, TailwatchError
+from .errors import CannotGoOn, ConfigError, InputError, TailwatchError, origin_of
 from .user_checks import user_checks
 
 EXIT_FOUND = 1
 EXIT_USAGE = 2
 EXIT_BUG = 70
-EXIT_SYSTEM = 71
-EXIT_STATE = 78
-_CODES: dict[type, int] = {StateUnusable: EXIT_STATE, CannotGoOn: EXIT_SYSTEM}
 
 
 class _Group(click.Group):
@@ -33,31 +30,24 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except TailwatchError as error:
-            _fail(str(error), _CODES.get(type(error), EXIT_USAGE))
+            _fail(str(error), error.exit_code)
         except MemoryError:
             _no_memory()
         except (click.ClickException, click.exceptions.Exit, click.Abort, OSError):
             raise  # click knows what to say of these; a closed pipe is one.
         except Exception as error:
-            _fail(f"internal error, please report it: {_origin(error)}", EXIT_BUG)
+            _fail(f"internal error, please report it: {origin_of(error)}", EXIT_BUG)
 
 
 def _no_memory() -> None:
     """Say so and end, with as little as possible: whatever else is tried may hang or fail."""
     os.write(2, b"tailwatch: out of memory: it needs more, or fewer files; nothing is lost\n")
-    os._exit(EXIT_SYSTEM)
+    os._exit(CannotGoOn.exit_code)
 
 
 def _fail(text: str, code: int) -> None:
     click.echo(f"tailwatch: {_printable(text)}", err=True)
     sys.exit(code)
-
-
-def _origin(error: Exception) -> str:
-    """What kind of error came from where: enough to report, and without any value in it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else "?"
-    return f"{type(error).__name__} at {where}"
 
 
 def _printable(text: str) -> str:
@@ -135,10 +125,7 @@ def check(
 
     settings = options.diagnosing_settings(flags)
     diagnoses, troubles = read_all(paths, settings, run_config, whole_file=whole_file)
-    if style == "json":
-        _echo_json(check_document(diagnoses, troubles))
-    else:
-        click.echo(check_report(diagnoses))
+    _show(style, lambda: check_document(diagnoses, troubles), lambda: check_report(diagnoses))
     _say_troubles(diagnoses, troubles)
     bad = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on != "never" else ()
     if any(f.severity.value in bad for d in diagnoses if not d.skipped for f in d.findings):
@@ -202,10 +189,7 @@ def inspect(
 
     settings = options.diagnosing_settings(flags)
     inspected = inspect_all(paths, settings, run_config, whole_file=whole_file)
-    if style == "json":
-        _echo_json(inspection_document(inspected))
-    else:
-        click.echo(inspection_text(inspected))
+    _show(style, lambda: inspection_document(inspected), lambda: inspection_text(inspected))
     _say_troubles((), inspected.troubles)
 
 
@@ -220,10 +204,7 @@ def checks(style: str, checks: str | None) -> None:
     chosen = select_checks(checks or "all")
     for trouble in user_checks().troubles:
         click.echo(f"tailwatch: {_printable(trouble)}", err=True)
-    if style == "json":
-        _echo_json(checks_document(chosen))
-    else:
-        click.echo(checks_table(chosen))
+    _show(style, lambda: checks_document(chosen), lambda: checks_table(chosen))
 
 
 @main.command()
@@ -237,11 +218,9 @@ def explain(category: str, style: str) -> None:
     chosen, *more = select_checks(category)  # Names the nearest one.
     if more or chosen.category != category:
         raise ConfigError(f"explain: expected one category, got {category!r}")
-    if style == "json":
-        document = {"version": 1, **check_facts(chosen), "documentation": explanation(chosen)}
-        _echo_json(document)
-    else:
-        click.echo(explanation(chosen))
+    text = explanation(chosen)
+    document = {"version": 1, **check_facts(chosen), "documentation": text}
+    _show(style, lambda: document, lambda: text)
 
 
 @main.command()
@@ -252,14 +231,28 @@ def config(config_file: str | None, style: str, only_check: bool) -> None:
     """Show the effective settings, secrets hidden."""
     from .documents import settings_document
     from .report import settings_text
+    from .web_config import read_web_config
 
     settings = load_settings({}, os.environ, config_file)
+    if settings.web_config_file:
+        read_web_config(settings.web_config_file)
     if only_check:
         click.echo(f"{settings.source or 'settings'}: ok")
-    elif style == "json":
-        _echo_json({"version": 1, **settings_document(settings)})
     else:
-        click.echo(settings_text(settings))
+        document = {"version": 1, **settings_document(settings)}
+        _show(style, lambda: document, lambda: settings_text(settings))
+
+
+@main.command()
+@options.asking
+def status(config_file: str | None, style: str, url: str | None, http_config: str | None) -> None:
+    """Show the runs and findings of the daemon on this host."""
+    from .client_config import read_client_config
+    from .status import ask, default_url, status_text
+
+    url = url or default_url(load_web_settings(os.environ, config_file))
+    document = ask(url.rstrip("/"), read_client_config(http_config))
+    _show(style, lambda: document, lambda: status_text(document, time.time()))
 
 
 @main.command("notify-test")
@@ -268,18 +261,15 @@ def config(config_file: str | None, style: str, only_check: bool) -> None:
 @options.webhook_url("One more receiver.")
 def notify_test(config_file: str | None, style: str, webhook_url: str | None) -> None:
     """Send a test notice to every receiver and say what each answered."""
-    from .app import attempt_test
     from .documents import answers_document
     from .report import answers_text
+    from .trial import attempt_test
 
     settings = load_settings({"webhook_url": webhook_url}, os.environ, config_file)
     if not settings.receivers:
         _fail("no receiver is configured: set TAILWATCH_WEBHOOK_URL or [[receivers]]", EXIT_FOUND)
     results = [(receiver, attempt_test(receiver)) for receiver in settings.receivers]
-    if style == "json":
-        _echo_json(answers_document(results))
-    else:
-        click.echo(answers_text(results))
+    _show(style, lambda: answers_document(results), lambda: answers_text(results))
     if any(outcome.kind != "delivered" for _, outcome in results):
         sys.exit(EXIT_FOUND)
 
@@ -293,6 +283,13 @@ def demo(seconds: float, keep: bool) -> None:
     from .shell.logs import configure_logs
 
     run_demo(seconds, keep, click.echo, configure_logs("warning", "auto"))
+
+
+def _show(style: str, document: Callable[[], Any], text: Callable[[], str]) -> None:
+    if style == "json":
+        _echo_json(document())
+    else:
+        click.echo(text())
 
 
 def _echo_json(document: Any) -> None:

@@ -13,6 +13,7 @@ from .config_file import (
     Duration,
     FieldSettings,
     FileSettings,
+    WebSettings,
     convert,
     from_text,
     nearest,
@@ -40,6 +41,7 @@ class Settings:
 
     Attributes:
         source: The file they came from, for people; None without one.
+        listen: None to open no port.
     """
 
     source: str | None
@@ -53,8 +55,10 @@ class Settings:
     backfill_page_max_age_s: float
     run_retention_s: float
     max_exported_runs: int
-    listen: str
+    textfile: str | None
+    listen: str | None
     external_url: str | None
+    web_config_file: str | None
     log_level: str
     log_format: str
     fields: FieldRules
@@ -85,6 +89,31 @@ def load_settings(
     Raises:
         ConfigError: One line: which file or variable, which key, what was expected.
     """
+    settings, source, origins = _merged(flags, environment, file)
+    try:
+        return _settle(settings, source, environment, flags)
+    except ConfigError as error:
+        key, _, what = str(error).partition(": ")
+        if key in SINGLE_URLS:  # It is its own origin, and no key of the file.
+            raise
+        where = origins.get(key, source or "settings")
+        raise ConfigError(f"{where}: {key}: {what}") from None
+
+
+def load_web_settings(environment: Mapping[str, str], file: str | None = None) -> WebSettings:
+    """
+    The part about the port alone: without secrets, which not everybody may read.
+
+    Raises:
+        ConfigError: As for all of them.
+    """
+    return _merged({}, environment, file)[0].web
+
+
+def _merged(
+    flags: Mapping[str, Any], environment: Mapping[str, str], file: str | None
+) -> tuple[FileSettings, str | None, dict[str, str]]:
+    """The settings as they were written, the file, and which key came from somewhere else."""
     source = file or environment.get("TAILWATCH_CONFIG") or None
     if source is None and os.path.exists(DEFAULT_FILE):
         source = DEFAULT_FILE
@@ -103,15 +132,7 @@ def load_settings(
             flag = "--" + key.rpartition(".")[2].replace("_", "-")
             convert(put(merged, key, value), flag)
             origins[key] = flag
-    settings = convert(merged, source or "settings")
-    try:
-        return _settle(settings, source, environment, flags)
-    except ConfigError as error:
-        key, _, what = str(error).partition(": ")
-        if key in SINGLE_URLS:  # It is its own origin, and no key of the file.
-            raise
-        where = origins.get(key, source or "settings")
-        raise ConfigError(f"{where}: {key}: {what}") from None
+    return convert(merged, source or "settings"), source, origins
 
 
 def seconds(value: Duration, key: str) -> float:
@@ -172,8 +193,10 @@ def _settle(
         backfill_page_max_age_s=seconds(raw.backfill_page_max_age, "backfill_page_max_age"),
         run_retention_s=seconds(raw.run_retention, "run_retention"),
         max_exported_runs=_runs_max(raw.max_exported_runs),
+        textfile=_textfile(raw.textfile),
         listen=_address(raw.web.listen, "web.listen"),
         external_url=_http_url(raw.web.external_url, "web.external_url"),
+        web_config_file=os.path.abspath(raw.web.config_file) if raw.web.config_file else None,
         log_level=one_of(("debug", "info", "warning", "error"), raw.log.level, "log.level"),
         log_format=one_of(("auto", "console", "json"), raw.log.format, "log.format"),
         fields=FieldRules([_field_rule(rule, n) for n, rule in enumerate(raw.fields)]),
@@ -241,9 +264,17 @@ def _runs_max(value: int) -> int:
     return value
 
 
-def _address(text: str, key: str) -> str:
+def _textfile(path: str) -> str | None:
+    if path and not path.endswith(".prom"):
+        raise ConfigError(f"textfile: expected a name that ends in .prom, got {path!r}")
+    return os.path.abspath(path) if path else None
+
+
+def _address(text: str, key: str) -> str | None:
+    if text == "none":
+        return None
     if not re.fullmatch(r"[^\s/]*:[0-9]{1,5}", text):
-        raise ConfigError(f"{key}: expected HOST:PORT, got {text!r}")
+        raise ConfigError(f"{key}: expected HOST:PORT, or none, got {text!r}")
     return text
 
 

@@ -39,6 +39,7 @@ class WebSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     listen: str = "127.0.0.1:10836"
     external_url: str = ""
+    config_file: str = ""
 
 
 class LogSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -84,6 +85,7 @@ class FileSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     backfill_page_max_age: Duration = "1h"
     run_retention: Duration = "24h"
     max_exported_runs: int = 500
+    textfile: str = ""
     web: WebSettings = WebSettings()
     log: LogSettings = LogSettings()
     thresholds: dict[str, dict[str, float]] = msgspec.field(default_factory=dict)

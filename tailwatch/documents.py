@@ -148,7 +148,12 @@ def settings_document(settings: Settings) -> dict[str, Any]:
         "backfill_page_max_age": settings.backfill_page_max_age_s,
         "run_retention": settings.run_retention_s,
         "max_exported_runs": settings.max_exported_runs,
-        "web": {"listen": settings.listen, "external_url": settings.external_url or ""},
+        "textfile": settings.textfile or "",
+        "web": {
+            "listen": settings.listen or "none",
+            "external_url": settings.external_url or "",
+            "config_file": settings.web_config_file or "",
+        },
         "log": {"level": settings.log_level, "format": settings.log_format},
         "fields": [
             {"paths": list(rule.paths), "map": dict(rule.map), "ignore": list(rule.ignore)}

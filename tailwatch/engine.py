@@ -173,7 +173,7 @@ class Engine:
             self._shown.totals[name,] += now - self._watcher_counts.get(name, 0)
             self._watcher_counts[name] = now
         done_s = world.clock.monotonic()
-        self._shown.expire(monotonic_s)
+        self._shown.expire(now_s, monotonic_s)
         self._sweep_due_s = done_s + self._options.sweep_interval_s
         self._shown.took("sweep", done_s - monotonic_s)
 

@@ -155,6 +155,10 @@ class Tally(NamedTuple):
     last_s: float | None
 
 
+NEWS_S = 6.25 * 3600
+"""The alert rules that we ship look back so far: six hours, and the quarter of one behind them."""
+
+
 class RunView(NamedTuple):
     """
     One run as it was at the last commit.
@@ -167,6 +171,7 @@ class RunView(NamedTuple):
         since_s: Since when it is in its state, Unix seconds: active, when rows began to
             come; else when the last one was written.
         trouble: Why its file cannot be read now, if it cannot.
+        critical_s: When a critical finding of it last went to firing, Unix seconds.
     """
 
     name: str
@@ -187,6 +192,11 @@ class RunView(NamedTuple):
     bad_lines: int = 0
     since_s: float | None = None
     trouble: str = ""
+    critical_s: float | None = None
+
+    def alarming(self, now_s: float) -> bool:
+        """Whether a critical finding of it is news, of which an alert may still be made."""
+        return self.critical_s is not None and now_s - self.critical_s < NEWS_S
 
 
 class Skipped(NamedTuple):

@@ -14,7 +14,12 @@ from .config import Settings, load_settings
 PATH = click.Path(readable=False)
 
 
-_KEYS = {"listen": "web.listen", "log_level": "log.level", "log_format": "log.format"}
+_KEYS = {
+    "listen": "web.listen",
+    "web_config": "web.config_file",
+    "log_level": "log.level",
+    "log_format": "log.format",
+}
 
 
 def given(**flags: Any) -> dict[str, Any]:
@@ -56,6 +61,23 @@ def config(command: Callable[..., Any]) -> Callable[..., Any]:
         type=PATH,
         help="The settings file (default: $TAILWATCH_CONFIG, /etc/tailwatch/tailwatch.toml).",
     )(command)
+
+
+def asking(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What `status` takes."""
+    for decorate in (
+        click.option("--url", help="Where the daemon answers (default: by the settings)."),
+        click.option(
+            "--http.config.file",
+            "http_config",
+            type=PATH,
+            help="Password and certificates, in the format of Prometheus' tools.",
+        ),
+        config,
+        format,
+    ):
+        command = decorate(command)
+    return command
 
 
 def checks(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -107,7 +129,21 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
                 "--state-dir", type=PATH, help="Where to keep what was read and counted."
             ),
             click.option(
-                "--listen", "--web.listen-address", metavar="HOST:PORT", help="Where to serve."
+                "--listen",
+                "--web.listen-address",
+                metavar="HOST:PORT",
+                help="Where to serve; none: nowhere.",
+            ),
+            click.option(
+                "--web.config.file",
+                "web_config",
+                type=PATH,
+                help="TLS and users, in the format of Prometheus' exporters.",
+            ),
+            click.option(
+                "--textfile",
+                type=PATH,
+                help="Write the metrics to this file, for node_exporter's textfile collector.",
             ),
             webhook_url("Where to post critical findings."),
             checks,

@@ -171,7 +171,8 @@ class Saves:
         saves = []
         for name, place in places.items():
             try:
-                info = os.stat(place)
+                # A link is followed if it is what was asked for, and never below a run.
+                info = os.lstat(place) if name else os.stat(place)
             except OSError:
                 continue  # Not there, or just deleted.
             if stat.S_ISREG(info.st_mode) and self._wanted(place):

@@ -6,6 +6,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable
 
+from .core.findings import Severity
 from .core.names import escape
 from .messages import WATCH_MODES, RunView, Skipped, Snapshot, Standing
 from .ports import Publisher
@@ -75,15 +76,22 @@ class Shown:
         self._views[tracked.name] = view_of(tracked, "ended")
         self._ended[tracked.name] = monotonic_s
 
-    def expire(self, monotonic_s: float) -> None:
-        """Show no longer what ended long ago, nor the oldest of too many."""
-        while self._ended:
-            name, ended_s = next(iter(self._ended.items()))
+    def expire(self, now_s: float, monotonic_s: float) -> None:
+        """Show no longer what ended long ago, nor the oldest of too many; alarming ones last."""
+        for name, ended_s in list(self._ended.items()):
             if monotonic_s - ended_s <= self._retention_s:
-                if len(self._ended) <= self._ended_max:
-                    break
-                self.totals["ended_runs_dropped", "view"] += 1
-            del self._ended[name], self._views[name]
+                break
+            self._let_go(name)
+        too_many = len(self._ended) - self._ended_max
+        if too_many > 0:
+            # Sorting keeps the order of age within each kind.
+            calm_first = sorted(self._ended, key=lambda name: self._views[name].alarming(now_s))
+            for name in calm_first[:too_many]:
+                self._let_go(name)
+            self.totals["ended_runs_dropped", "view"] += too_many
+
+    def _let_go(self, name: str) -> None:
+        del self._ended[name], self._views[name]
 
     def publish(self, *, ready: bool, pending: int, oldest_s: float | None) -> None:
         """Replace the snapshot that others read."""
@@ -143,4 +151,13 @@ def view_of(tracked: Tracked, state: str) -> RunView:
         bad_lines=tracked.reader.bad_lines.total(),
         since_s=tracked.active_s or tracked.last_row_s or tracked.last_seen_s,
         trouble=tracked.complaint,
+        critical_s=_critical_s(tracked),
     )
+
+
+def _critical_s(tracked: Tracked) -> float | None:
+    """When a critical finding last fired, if one did."""
+    checks = (watched.check for watched in tracked.reader.monitor.watched)
+    categories = (check.category for check in checks if check.severity is Severity.CRITICAL)
+    tallies = (tracked.tallies[name] for name in categories if name in tracked.tallies)
+    return max((t.last_s for t in tallies if t.last_s is not None), default=None)

@@ -10,13 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tailwatch.app import Daemon, attempt_test
+from tailwatch.app import Daemon
 from tailwatch.config import Settings, load_settings
-from tailwatch.config_receivers import Receiver
-from tailwatch.core.secret import Secret
 from tailwatch.errors import ConfigError, StateUnusable
 
-from .e2e.daemon import receiver
 from .test_demo import Silent
 
 
@@ -56,15 +53,3 @@ def test_what_cannot_start_says_why(settings: Settings) -> None:
     bad_state = dataclasses.replace(settings, state_dir="/proc/nowhere")
     with pytest.raises(StateUnusable, match="state directory '/proc/nowhere' cannot be written"):
         Daemon(bad_state, lambda: settings, Silent(), {}).run()
-
-
-@pytest.mark.parametrize("kind", ["generic", "slack"])
-def test_a_test_notice(kind: str) -> None:
-    """Every type of receiver can be sent a test notice."""
-    with receiver() as hook:
-        outcome = attempt_test(
-            Receiver("r", kind, Secret(hook.url), None, frozenset({"critical"}), False)
-        )
-
-        assert outcome.kind == "delivered"
-        assert "this is a test notice" in str(hook.posts[0].body)

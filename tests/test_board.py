@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tailwatch.board import Board
+from tailwatch.messages import Snapshot
 from tests.shell.helpers import run_view, snapshot
 
 
@@ -26,8 +27,10 @@ def test_newest_snapshot_replaces_the_last() -> None:
 
 def test_beat_is_kept_and_passed_on() -> None:
     """Each turn's time is kept for the health page and handed to whoever wants to know."""
-    beats: list[float] = []
-    board = Board(beats.append)
+    beats: list[tuple[float, Snapshot | None]] = []
+    board = Board(lambda *beat: beats.append(beat))
     board.beat(1.0)
+    first = Snapshot(True, {}, {}, {}, None)
+    board.publish(first)
     board.beat(2.5)
-    assert (board.beat_s, beats) == (2.5, [1.0, 2.5])
+    assert (board.beat_s, beats) == (2.5, [(1.0, None), (2.5, first)])

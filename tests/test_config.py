@@ -109,6 +109,22 @@ def test_environment_sets_lists_and_numbers() -> None:
     ) == (("/a", "/b"), ("x/**", "*.tmp"), 9, "debug")
 
 
+def test_no_port_and_a_text_file(file: Path) -> None:
+    """Each way of showing has its setting, in every form; a port is closed by a word only."""
+    text = "textfile = 'a.prom'\n[web]\nlisten = 'none'\nconfig_file = 'web.yml'"
+    env = {"TAILWATCH_TEXTFILE": "b.prom", "TAILWATCH_WEB__CONFIG_FILE": "/etc/web.yml"}
+    made = load(file, text)
+    assert made.listen is None
+    assert (made.textfile, made.web_config_file) == (
+        os.path.abspath("a.prom"),
+        os.path.abspath("web.yml"),
+    )
+    made = load(file, text, env)
+    assert (made.textfile, made.web_config_file) == (os.path.abspath("b.prom"), "/etc/web.yml")
+    assert load(file, "", {}, {"web.listen": "none", "textfile": "c.prom"}).listen is None
+    assert load(file, "").textfile is None
+
+
 @pytest.mark.parametrize(
     ("env", "expected"),
     [
@@ -151,6 +167,9 @@ MISTAKES = [
     ("checks = ' , '", ["checks: names no check"]),
     ("[log]\nlevel = 'loud'", ["log.level: expected one of debug, info", "'loud'"]),
     ("[log]\nformat = 'xml'", ["log.format: expected one of auto", "'xml'"]),
+    ("textfile = '/var/x.txt'", ["textfile: expected a name that ends in .prom", "'/var/x.txt'"]),
+    ("[web]\nconfig_file = 3", ["web.config_file: expected str, got int"]),
+    ("[web]\nlisten = ''", ["web.listen: expected HOST:PORT, or none", "''"]),
     ("[web]\nlisten = 'here'", ["web.listen: expected HOST:PORT", "'here'"]),
     ("[web]\nexternal_url = 'ftp://x'", ["web.external_url: expected an http or https URL"]),
     ("x = [1", ["is not valid TOML", "end of document"]),

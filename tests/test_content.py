@@ -88,3 +88,19 @@ def test_a_packed_file_is_unpacked_if_it_is_whole_and_the_same(tmp_path: Path) -
         if descriptor is not None:
             assert content == os.pread(descriptor, len(content) + 1, 0)
             os.close(descriptor)
+
+
+def test_a_zip_bomb_is_unpacked_to_its_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small file beside a run that would unpack to very much takes no more than its bound."""
+    bound, chunk = 4 << 20, 1 << 20
+    monkeypatch.setattr("tailwatch.content.UNZIPPED_BYTES_MAX", bound)
+    path = tmp_path / "m.gz"
+    path.write_bytes(gzip.compress(b"one\n" + b"\0" * (64 << 20)))
+    descriptor = unzipped(str(path), cursor_after(b"one\n"))
+    assert descriptor is not None
+    size = os.fstat(descriptor).st_size
+    os.close(descriptor)
+
+    assert bound < size <= bound + chunk

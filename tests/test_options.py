@@ -27,6 +27,7 @@ def test_run_and_the_others_take_what_they_share() -> None:
     names = [option.name for option in main.commands["run"].params]
 
     assert names[:2] == ["paths", "config_file"]
+    assert {"web_config", "textfile"} <= set(names)
     assert {"state_dir", "listen", "webhook_url", "checks", "include", "log_format"} <= set(names)
     flags = {"checks": "seed", "include": ("*.log",), "exclude": (), "config_file": "/dev/null"}
     settings = options.diagnosing_settings(flags)

@@ -45,4 +45,5 @@ def test_every_setting_is_shown() -> None:
     fields = {f.name.removesuffix("_s") for f in dataclasses.fields(settings)}
     shown = set(settings_document(settings))
 
-    assert fields - {"listen", "external_url", "log_level", "log_format"} | {"web", "log"} == shown
+    in_tables = {"listen", "external_url", "web_config_file", "log_level", "log_format"}
+    assert fields - in_tables | {"web", "log"} == shown

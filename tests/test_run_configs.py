@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import pickle
@@ -155,6 +156,19 @@ def test_nothing_is_run_to_read_a_configuration(tmp_path: Path) -> None:
     assert pickled is None
     assert found(run) == RunConfig(0.5, source)
     assert not trap.exists()
+
+
+def test_of_a_configuration_nothing_but_numbers_is_kept(tmp_path: Path) -> None:
+    """A run may link its configuration from elsewhere: whatever that is, its texts are not kept."""
+    elsewhere = put(tmp_path / "elsewhere.json", '{"learning_rate": 0.5, "api_key": "S3CRET"}')
+    link = tmp_path / "run" / "config.json"
+    link.parent.mkdir()
+    link.symlink_to(elsewhere)
+    config = found(link.parent)
+
+    assert config == RunConfig(0.5, str(link))
+    kept = {f.name: getattr(config, f.name) for f in dataclasses.fields(RunConfig)}
+    assert {k for k, v in kept.items() if isinstance(v, str)} == {"source"}
 
 
 @pytest.mark.parametrize(

@@ -324,6 +324,9 @@ def test_strange_saves(trainer: Trainer) -> None:
         place.mkdir()
         make(place / "trainer_state.json")
     (trainer.out / "checkpoint-90").touch()
+    (trainer.out / "checkpoint-95").mkdir()
+    link = trainer.out / "checkpoint-95" / "trainer_state.json"
+    link.symlink_to(trainer.out / "checkpoint-50" / "trainer_state.json")
     reader = Reader(trainer)
     assert steps((0, 50)) == reader.steps()
     assert [save.name for save in reader.saves._list(reader.path)] == ["checkpoint-50"]

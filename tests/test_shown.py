@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tailwatch.checks import CHECKS
 from tailwatch.core.reader import RunReader
-from tailwatch.messages import Snapshot
+from tailwatch.messages import NEWS_S, Snapshot, Tally
 from tailwatch.shown import SKIPPED_MAX, Shown
 from tailwatch.tracked import Tracked
 
@@ -72,7 +72,7 @@ def test_a_run_that_ended_is_shown_for_the_retention() -> None:
     shown = Shown(keeper, 100.0, 2)
     shown.end(tracked("a"), 1000.0)
     for monotonic_s in (1100.0, 1100.1):
-        shown.expire(monotonic_s)
+        shown.expire(0.0, monotonic_s)
         shown.publish(ready=True, pending=0, oldest_s=None)
     before, after = keeper.snapshots
 
@@ -86,7 +86,50 @@ def test_of_too_many_ended_runs_the_oldest_go_and_are_counted() -> None:
     shown = Shown(keeper, 100.0, 2)
     for number in range(5):
         shown.end(tracked(f"r{number}"), 1000.0 + number)
-    shown.expire(1005.0)
+    shown.expire(0.0, 1005.0)
+    shown.publish(ready=True, pending=0, oldest_s=None)
+    snapshot = keeper.snapshots[0]
+
+    assert list(snapshot.runs) == ["r3", "r4"]
+    assert snapshot.totals["ended_runs_dropped", "view"] == 3
+
+
+def test_an_ended_run_with_a_fresh_critical_finding_is_not_let_go_for_calm_ones() -> None:
+    """Of too many ended runs the calm and the warned go first, and a critical one once it is old."""
+    now_s = 1e9
+    keeper = Keeper()
+    shown = Shown(keeper, 1e6, 2)
+    findings = [
+        ("fresh", "nan_loss", 60.0),
+        ("warned", "overfit", 60.0),
+        ("old", "nan_loss", NEWS_S),
+    ]
+    for number, (name, category, age_s) in enumerate(findings):
+        run = tracked(name)
+        run.tallies[category] = Tally(1, now_s - age_s)
+        shown.end(run, 1000.0 + number)
+    shown.end(tracked("calm"), 1010.0)
+    shown.expire(now_s, 1011.0)
+    shown.publish(ready=True, pending=0, oldest_s=None)
+    shown.end(tracked("calm too"), 1012.0)
+    shown.expire(now_s, 1013.0)
+    shown.publish(ready=True, pending=0, oldest_s=None)
+    first, second = keeper.snapshots
+
+    assert list(first.runs) == ["fresh", "calm"]
+    assert list(second.runs) == ["fresh", "calm too"]
+    assert second.totals["ended_runs_dropped", "view"] == 3
+
+
+def test_all_alarming_runs_are_bounded_too() -> None:
+    """Where every ended run is critical, the newest of them are kept and the others counted."""
+    keeper = Keeper()
+    shown = Shown(keeper, 1e6, 2)
+    for number in range(5):
+        run = tracked(f"r{number}")
+        run.tallies["nan_loss"] = Tally(1, 1e9 - 10)
+        shown.end(run, 1000.0 + number)
+    shown.expire(1e9, 1010.0)
     shown.publish(ready=True, pending=0, oldest_s=None)
     snapshot = keeper.snapshots[0]
 
@@ -101,7 +144,7 @@ def test_a_run_that_is_there_again_does_not_expire() -> None:
     run = tracked("a")
     shown.end(run, 1000.0)
     shown.look([run], {})
-    shown.expire(9000.0)
+    shown.expire(0.0, 9000.0)
     shown.publish(ready=True, pending=0, oldest_s=None)
 
     assert keeper.snapshots[0].runs["a"].state == "active"

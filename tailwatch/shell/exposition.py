@@ -72,20 +72,33 @@ class SnapshotCollector(Collector):
         if snapshot is None:
             return
         now_s = self._wall()
-        runs = self._exported(snapshot.runs, self._monotonic())
+        runs = self._exported(snapshot.runs, now_s, self._monotonic())
         yield from self._findings(runs)
         yield from self._runs(runs)
         yield from self._health(snapshot, now_s)
 
-    def _exported(self, runs: Mapping[str, RunView], monotonic_s: float) -> list[RunView]:
-        """The runs to show: not those at rest for long; the liveliest, if there are too many."""
+    def _exported(
+        self, runs: Mapping[str, RunView], now_s: float, monotonic_s: float
+    ) -> list[RunView]:
+        """
+        The runs to show: not those at rest for long.
+
+        If there are too many, first those with a critical finding that stands or is news,
+        then those that are written to, then the newest.
+        """
         kept = [
             run
             for run in runs.values()
             if run.state == "active"
             or monotonic_s - run.read_at_s <= self._exposed.run_retention_s
         ]
-        kept.sort(key=lambda run: (not _stands(run), run.state != "active", -run.read_at_s))
+        kept.sort(
+            key=lambda run: (
+                not (run.alarming(now_s) or _stands(run)),
+                run.state != "active",
+                -run.read_at_s,
+            )
+        )
         dropped = {run.name for run in kept[self._exposed.runs_max :]}
         self._dropped_total += 3 * len(self._exposed.categories) * len(dropped - self._dropped)
         # Once for each run, for as long as it is known.
@@ -217,6 +230,9 @@ class SnapshotCollector(Collector):
         closed = "Connections to this server that were closed early: too many, or too slow."
         value = self._board.connections_dropped
         yield CounterMetricFamily("tailwatch_http_connections_dropped", closed, value=value)
+        failed = "Times that the text file for node_exporter could not be written."
+        value = self._board.textfile_errors
+        yield CounterMetricFamily("tailwatch_textfile_errors", failed, value=value)
         text = "Series left out because there are too many runs."
         yield CounterMetricFamily("tailwatch_series_dropped", text, value=self._dropped_total)
 
@@ -226,11 +242,14 @@ def make_registry(
     exposed: Exposed,
     wall: Callable[[], float],
     monotonic: Callable[[], float],
+    *,
+    process: bool = True,
 ) -> CollectorRegistry:
-    """A registry of our own metrics and those of this process."""
+    """A registry of our own metrics and, unless told otherwise, those of this process."""
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(board, exposed, wall, monotonic))
-    ProcessCollector(registry=registry)
+    if process:
+        ProcessCollector(registry=registry)
     return registry
 
 

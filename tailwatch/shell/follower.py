@@ -17,6 +17,7 @@ from ..messages import Unreadable
 from ..run_configs import find_run_config
 
 SIBLINGS_MAX = 32
+_LEADS_OUT = "a symbolic link leads out of the watched directories"
 
 _IsNoCopy = Callable[[FileSeen, int], bool]
 
@@ -59,10 +60,16 @@ class LocalFollower:
     Args:
         remote: Whether a path is on a network file system.
         open_max: At most so many files are kept open; the ones longest unread go first.
+        roots: Where files may lie, whatever link leads to them; empty: anywhere.
     """
 
-    def __init__(self, remote: Callable[[str], bool] = lambda _: False, open_max: int = 256):
-        self._remote = remote
+    def __init__(
+        self,
+        remote: Callable[[str], bool] = lambda _: False,
+        open_max: int = 256,
+        roots: Sequence[str] = (),
+    ):
+        self._remote, self._roots = remote, roots
         # Half of what the process may have open: the rest is for all else.
         self._open_max = min(open_max, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
         self._kept: OrderedDict[str, int] = OrderedDict()
@@ -79,15 +86,15 @@ class LocalFollower:
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 self.close()  # What we keep open may be what is missing.
             return Unreadable(error.strerror or "cannot be opened")
-        if descriptor is None:
-            return Unreadable("not a regular file")
+        if isinstance(descriptor, Unreadable):
+            return descriptor
         try:
             return LocalFile(descriptor, self._compare(path, descriptor, cursor), kept=True)
         except OSError as error:
             self.release(path)
             return Unreadable(error.strerror or "cannot be read")
 
-    def _descriptor(self, path: str, info: os.stat_result) -> int | None:
+    def _descriptor(self, path: str, info: os.stat_result) -> int | Unreadable:
         kept = self._kept.get(path)
         if kept is not None:
             held = os.fstat(kept)
@@ -95,9 +102,10 @@ class LocalFollower:
                 self._kept.move_to_end(path)
                 return kept
         descriptor = os.open(path, OPEN_FLAGS)
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        if not regular or not self._inside(path, descriptor):
             os.close(descriptor)
-            return None
+            return Unreadable(_LEADS_OUT if regular else "not a regular file")
         if kept is not None:
             self.let_go(self._left.pop(path, None))
             self._left[path] = self._kept.pop(path)
@@ -107,6 +115,15 @@ class LocalFollower:
         while len(self._left) > self._open_max // 4:
             self.leave(next(iter(self._left)))
         return descriptor
+
+    def _inside(self, path: str, descriptor: int) -> bool:
+        """Whether it was asked for: by name, or with the directory that it really is in."""
+        if not self._roots or path in self._roots:
+            return True
+        # Of what is open: what stands at *path* may be another file by now.
+        real = os.readlink(f"/proc/self/fd/{descriptor}")
+        roots = (os.path.realpath(root).rstrip("/") + "/" for root in self._roots)
+        return any(real.startswith(root) for root in roots)
 
     def _compare(self, path: str, descriptor: int, cursor: Cursor) -> FileSeen:
         return compare(descriptor, os.fstat(descriptor), cursor, self._remote(path))

@@ -1,4 +1,4 @@
-"""systemd's notify protocol: ready, stopping, and a sign of life from the engine's turns."""
+"""systemd's notify protocol: ready, reloading, stopping, and signs of life from the engine."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import contextlib
 import os
 import socket
 from collections.abc import Mapping
+
+from ..core.findings import Severity
+from ..messages import Snapshot
 
 SEND_TIMEOUT_S = 0.2
 
@@ -38,13 +41,13 @@ class Heartbeat:
         """The settings are being read again; `ready` ends it."""
         self._send(f"RELOADING=1\nMONOTONIC_USEC={int(monotonic_s * 1e6)}")
 
-    def beat(self, monotonic_s: float) -> None:
-        """The engine has turned."""
+    def beat(self, monotonic_s: float, snapshot: Snapshot | None) -> None:
+        """The engine has turned, and this is what it has published."""
         if self._interval_s is None:
             return
         if self._last_s is None or monotonic_s - self._last_s >= self._interval_s:
             self._last_s = monotonic_s
-            self._send("WATCHDOG=1")
+            self._send(f"WATCHDOG=1\nSTATUS={status_of(snapshot)}")
 
     def _send(self, text: str) -> None:
         if not self._address:
@@ -58,3 +61,14 @@ class Heartbeat:
         ):
             sender.settimeout(SEND_TIMEOUT_S)
             sender.sendto(text.encode(errors="replace"), address)
+
+
+def status_of(snapshot: Snapshot | None) -> str:
+    """What `systemctl status` says of the runs: how many there are, and how many are wrong."""
+    if snapshot is None:
+        return "reading the state"
+    runs = [run for run in snapshot.runs.values() if run.state != "ended"]
+    wrong = sum(any(s.severity is Severity.CRITICAL for s in run.standing) for run in runs)
+    waiting = int(snapshot.gauges.get(("outbox_pending",), 0))
+    told = f"; {waiting} notice(s) not delivered yet" if waiting else ""
+    return f"following {len(runs)} run(s), {wrong} with a critical finding{told}"

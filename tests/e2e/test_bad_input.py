@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from .daemon import Daemon, daemon, environment, receiver, row, tailwatch, wait_for, write
+from .trouble import let_sweep
 
 NAN = float("nan")
 
@@ -279,6 +280,29 @@ def test_a_fifo_that_matches_is_passed(tmp_path: Path) -> None:
         write(tw.runs / "m.jsonl", row(1, 2.0))
 
         wait_for(lambda: tw.metric("tailwatch_run_rows_total", run="m") == 1)
+
+
+def test_links_lead_nowhere_but_where_it_was_told(tmp_path: Path) -> None:
+    """A run whose file or directory becomes a link out of the tree is told, and not read there."""
+    secret = tmp_path / "outside" / "m.jsonl"
+    write(secret, "".join(row(step, 2.0) for step in range(1, 9)) + row(9, NAN))
+    with daemon(tmp_path) as tw:
+        for name in ("a", "b"):
+            write(tw.runs / name / "m.jsonl", row(1, 2.0))
+            wait_for(lambda name=name: tw.metric("tailwatch_run_rows_total", run=f"{name}/m") == 1)
+        (tmp_path / "link.jsonl").symlink_to(secret)
+        (tmp_path / "link.jsonl").rename(tw.runs / "a" / "m.jsonl")
+        (tw.runs / "b").rename(tmp_path / "b")
+        (tw.runs / "b").symlink_to(secret.parent)
+        (tw.runs / "c").symlink_to(secret.parent)
+        (tw.runs / "d.jsonl").symlink_to(secret)
+        let_sweep(tw)
+        write(tw.runs / "e.jsonl", row(1, 2.0))
+        wait_for(lambda: tw.metric("tailwatch_run_rows_total", run="e") == 1)
+
+        rows = {k: v for k, v in tw.metrics().items() if k.startswith("tailwatch_run_rows_total")}
+        assert {f'tailwatch_run_rows_total{{run="{n}"}}': 1.0 for n in ("a/m", "b/m", "e")} == rows
+        assert tw.metric("anomaly_findings_total", run="a/m", category="nan_loss") == 0
 
 
 # Signals.

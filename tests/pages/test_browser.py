@@ -10,7 +10,6 @@ import pytest
 
 from tailwatch.core.names import run_path
 from tailwatch.pages.site import Site
-from tailwatch.shell.web import WebServer
 from tests.pages import gallery
 from tests.pages.browser import ENTER, TAB, Browser, browser
 from tests.pages.kept import World, log, rows
@@ -85,7 +84,7 @@ class Served:
 
     def __init__(self, browser: Browser) -> None:
         self.browser = browser
-        self.server = WebServer("127.0.0.1:0", World().site())
+        self.server = World().serve()
 
     def show(self, world: World, path: str = "/", **look: Any) -> None:
         """Open a page of *world*."""

@@ -24,7 +24,7 @@ from tailwatch.core.cursor import RESTART_REASONS
 from tailwatch.core.findings import Severity
 from tailwatch.core.outbox import OUTCOMES
 from tailwatch.core.rows import BAD_LINE_REASONS
-from tailwatch.messages import RUN_STATES, RunView
+from tailwatch.messages import NEWS_S, RUN_STATES, RunView
 from tailwatch.shell.exposition import Exposed, make_registry
 from tests.shell.helpers import run_view, snapshot, standing, tally
 
@@ -57,6 +57,7 @@ PROMISED: dict[str, tuple[str, set[str]]] = {
     "tailwatch_deliveries_total": ("counter", {"receiver", "outcome"}),
     "tailwatch_ended_runs_dropped_total": ("counter", {"what"}),
     "tailwatch_http_connections_dropped_total": ("counter", set()),
+    "tailwatch_textfile_errors_total": ("counter", set()),
     "tailwatch_series_dropped_total": ("counter", set()),
     "tailwatch_config_reload_success": ("gauge", set()),
     "tailwatch_build_info": ("gauge", {"version", "python"}),
@@ -330,6 +331,19 @@ def test_cap_keeps_what_is_critical_then_what_lives() -> None:
         samples(text, "tailwatch_run_rows_total")
     )
     assert samples(text, "tailwatch_runs") == {("active",): 3.0, ("quiet",): 2.0, ("ended",): 0.0}
+
+
+def test_cap_never_drops_a_fresh_critical_finding_for_a_calm_run() -> None:
+    """One that has resolved, or whose run has ended, is still news for the alert; an old one not."""
+    runs = [
+        run_view("ended", state="ended", read_at_s=NOW_S - 500, critical_s=NOW_S - 60),
+        run_view("quiet", state="quiet", read_at_s=NOW_S - 400, critical_s=NOW_S - NEWS_S + 1),
+        run_view("history", state="ended", read_at_s=NOW_S - 300, critical_s=NOW_S - NEWS_S),
+        *(run_view(f"active{n}", read_at_s=1000.0 + n) for n in range(3)),
+    ]
+    text = page(*runs, exposed={"runs_max": 3})
+    assert {("ended",), ("quiet",), ("active2",)} == set(samples(text, "tailwatch_run_rows_total"))
+    assert samples(text, "tailwatch_series_dropped_total") == {(): 9.0 * len(CATEGORIES)}
 
 
 def test_what_the_cap_drops_is_counted_once() -> None:

@@ -266,6 +266,51 @@ def test_loop_of_links_is_unreadable_and_not_gone(tmp_path: Path) -> None:
     assert Unreadable("Too many levels of symbolic links") == answer
 
 
+@pytest.mark.parametrize("swapped", ["m.jsonl", "exp"], ids=["the file", "its directory"])
+def test_a_link_out_of_the_roots_is_not_followed(tmp_path: Path, swapped: str) -> None:
+    """A file that was found, and that a link has taken the place of since, leads to nothing."""
+    root, outside = tmp_path / "runs", tmp_path / "outside"
+    path = root / "exp" / "m.jsonl"
+    for directory in (path.parent, outside / "exp"):
+        directory.mkdir(parents=True)
+        (directory / "m.jsonl").write_text(f'{{"in": "{directory}"}}\n')
+    follower = LocalFollower(roots=[str(root)])
+    assert not isinstance(follower.open(str(path), Cursor()), Unreadable)
+    place = path if swapped == "m.jsonl" else path.parent
+    place.rename(place.with_name("away"))
+    place.symlink_to(outside / "exp" / (swapped if swapped == "m.jsonl" else ""))
+    answer = follower.open(str(path), Cursor())
+    follower.close()
+
+    assert isinstance(answer, Unreadable)
+    assert answer.reason == "a symbolic link leads out of the watched directories"
+    assert not answer.gone
+
+
+@pytest.mark.parametrize("asked", ["a link among the roots", "a root is a link", "within a root"])
+def test_a_link_that_was_asked_for_is_followed(tmp_path: Path, asked: str) -> None:
+    """A named file and a root may be links, and a link within the roots leads to what is watched."""
+    real = tmp_path / "real" / "m.jsonl"
+    real.parent.mkdir()
+    real.write_text("{}\n")
+    link = tmp_path / "link.jsonl"
+    if asked == "a link among the roots":
+        link.symlink_to(real)
+        roots, path = [str(link)], link
+    elif asked == "a root is a link":
+        (tmp_path / "root").symlink_to(real.parent)
+        roots, path = [str(tmp_path / "root")], tmp_path / "root" / "m.jsonl"
+    else:
+        path = real.with_name("other.jsonl")
+        path.symlink_to(real)
+        roots = [str(real.parent)]
+    follower = LocalFollower(roots=roots)
+    opened = follower.open(str(path), Cursor())
+    follower.close()
+
+    assert not isinstance(opened, Unreadable)
+
+
 def test_permission_denied_is_a_reason(public_path: Path) -> None:
     """A file that we may not read is unreadable, with the reason, and is not gone."""
     path = public_path / "m.jsonl"

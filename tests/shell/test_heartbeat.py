@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tailwatch.shell.heartbeat import Heartbeat
+from tailwatch.core.findings import Severity
+from tailwatch.shell.heartbeat import Heartbeat, status_of
+from tests.shell.helpers import run_view, snapshot, standing
 
 
 class Manager:
@@ -65,7 +67,7 @@ def test_beat_is_sent_every_half_interval(manager: tuple[Manager, str]) -> None:
     heartbeat = Heartbeat({"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "10000000"})
     told = []
     for tenth in range(0, 121):
-        heartbeat.beat(100.0 + tenth / 10)
+        heartbeat.beat(100.0 + tenth / 10, None)
         told += [tenth / 10] * len(systemd.heard())
     assert told == [0.0, 5.0, 10.0]
 
@@ -74,8 +76,8 @@ def test_beat_says_watchdog(manager: tuple[Manager, str]) -> None:
     """The sign of life is the word that systemd waits for."""
     systemd, address = manager
     variables = {"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "1000000"}
-    Heartbeat(variables | {"WATCHDOG_PID": str(os.getpid())}).beat(0.0)
-    assert systemd.heard() == ["WATCHDOG=1"]
+    Heartbeat(variables | {"WATCHDOG_PID": str(os.getpid())}).beat(0.0, None)
+    assert systemd.heard() == ["WATCHDOG=1\nSTATUS=reading the state"]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ def test_no_beat_that_was_not_asked_for(
 ) -> None:
     """Without an interval, or with one that is for another process, no beat is sent."""
     systemd, address = manager
-    Heartbeat({"NOTIFY_SOCKET": address} | variables).beat(0.0)
+    Heartbeat({"NOTIFY_SOCKET": address} | variables).beat(0.0, None)
     assert systemd.heard() == []
 
 
@@ -101,7 +103,7 @@ def test_status_may_hold_anything(manager: tuple[Manager, str]) -> None:
 def test_nobody_listening_is_no_trouble(address: str) -> None:
     """Outside of systemd, or with a socket that is gone, every call returns quietly."""
     heartbeat = Heartbeat({"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "1000"})
-    said = (heartbeat.ready("x"), heartbeat.beat(0.0), heartbeat.stopping())
+    said = (heartbeat.ready("x"), heartbeat.beat(0.0, None), heartbeat.stopping())
 
     assert said == (None, None, None)
 
@@ -116,8 +118,24 @@ def test_full_socket_does_not_hold_the_engine(manager: tuple[Manager, str]) -> N
                 filler.sendto(b"x", systemd.socket.getsockname())
     heartbeat = Heartbeat({"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "1000000"})
     began_s = time.monotonic()
-    heartbeat.beat(0.0)
+    heartbeat.beat(0.0, None)
     assert time.monotonic() - began_s < 2.0
     systemd.heard()
-    heartbeat.beat(1.0)
-    assert systemd.heard() == ["WATCHDOG=1"]
+    heartbeat.beat(1.0, None)
+    assert systemd.heard() == ["WATCHDOG=1\nSTATUS=reading the state"]
+
+
+def test_status_counts_runs_and_what_is_wrong() -> None:
+    """The line in `systemctl status` has the runs that are there, the bad ones and what waits."""
+    runs = [
+        run_view("good"),
+        run_view("bad", standing=[standing()]),
+        run_view("so-so", state="quiet", standing=[standing("x", Severity.WARNING)]),
+        run_view("over", state="ended", standing=[standing()]),
+    ]
+    calm = status_of(snapshot(*runs))
+    behind = status_of(snapshot(*runs, gauges={("outbox_pending",): 2}))
+
+    assert status_of(None) == "reading the state"
+    assert calm == "following 3 run(s), 1 with a critical finding"
+    assert behind == f"{calm}; 2 notice(s) not delivered yet"
