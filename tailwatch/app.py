@@ -15,7 +15,7 @@ from .config import Settings
 from .core.names import escape
 from .dispatch import Dispatch
 from .engine import Engine, Options
-from .errors import CannotGoOn, ConfigError
+from .errors import CannotGoOn, ConfigError, StateUnusable
 from .messages import Snapshot, Stop
 from .pages.site import Site
 from .ports import Log, World
@@ -76,6 +76,8 @@ class Daemon:
         self._ending = False
         self._heartbeat = Heartbeat(self.environment)
         self._web_config = _web_config(self.settings)
+        # What was in force before a reload, until the new settings have shown that they work.
+        self._before: tuple[Settings, WebConfig | None] | None = None
 
     def run(self) -> None:
         """
@@ -88,7 +90,16 @@ class Daemon:
         with self._signals(), thread_deaths(self.log, self.no_memory), enough_threads():
             while True:
                 self._again = False
-                self._run_once()
+                try:
+                    self._run_once()
+                except (ConfigError, StateUnusable) as error:
+                    if self._before is None:
+                        raise
+                    # The port is another's, say: what worked goes on, as with a typing error.
+                    (self.settings, self._web_config), self._before = self._before, None
+                    self._reload_ok = False
+                    self.log.error("settings_not_reloaded", error=str(error))
+                    continue
                 if self._ending or not self._again:
                     return
 
@@ -131,6 +142,7 @@ class Daemon:
             engine.restore()
             self._say_started(settings, address)
             self._heartbeat.ready(status_of(board.snapshot))
+            self._before = None
             if self.started is not None:
                 self.started(address)
             engine.run()
@@ -210,14 +222,16 @@ class Daemon:
         self._heartbeat.reloading(SystemClock().monotonic())
         try:
             settings = self.reload()
-            self._web_config = _web_config(settings)
+            web_config = _web_config(settings)
         except ConfigError as error:
             # The old settings go on: a typing error must not stop the watch.
             self._reload_ok = False
             self.log.error("settings_not_reloaded", error=str(error))
             self._heartbeat.ready("wrong settings, not taken over: the old ones are in force")
             return
-        self.settings, self._reload_ok, self._again = settings, True, True
+        self._before = self.settings, self._web_config
+        self.settings, self._web_config = settings, web_config
+        self._reload_ok, self._again = True, True
         self.stop("settings are being reloaded")
 
     @contextlib.contextmanager

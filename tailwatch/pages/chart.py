@@ -101,7 +101,9 @@ class _Scale:
     def ticks(self) -> list[Tick]:
         """Some round values."""
         values = self._powers() if self.logarithmic else self._rounds()
-        return [Tick(self(value) / SIDE * 100, shown(value)) for value in values]
+        ticks = [Tick(self(value) / SIDE * 100, shown(value)) for value in values]
+        # One that was rounded may have come out of the drawing.
+        return [tick for tick in ticks if 0 <= tick.at <= 100]
 
     def _rounds(self) -> list[float]:
         span = self._high - self._low

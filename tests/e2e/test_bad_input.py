@@ -338,6 +338,35 @@ def test_sighup_reads_the_settings_again(tmp_path: Path) -> None:
         made.kill()
 
 
+@pytest.mark.parametrize("what", ["port", "state"])
+def test_a_reload_that_cannot_be_had_leaves_the_old_settings(tmp_path: Path, what: str) -> None:
+    """A port or a state that is not ours to have: the daemon goes on as before, and says so."""
+    file = tmp_path / "tailwatch.toml"
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        own = f"127.0.0.1:{free.getsockname()[1]}"
+    made = Daemon(tmp_path, "--config", str(file))
+    for flag in ("--listen", "--state-dir"):
+        at = made.args.index(flag)
+        del made.args[at : at + 2]
+    old = f'state_dir = "{tmp_path}/state"\n[web]\nlisten = "{own}"\n'
+    file.write_text(old)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        others = {own: f"127.0.0.1:{taken.getsockname()[1]}", f"{tmp_path}/state": "/proc/state"}
+        old_value, other = list(others.items())[what == "state"]
+        try:
+            made.start()
+            write(made.runs / "a" / "m.jsonl", row(1, 2.0))
+            wait_for(lambda: made.metric("tailwatch_run_rows_total", run="a/m") == 1)
+            file.write_text(old.replace(old_value, other))
+            made.signal(signal.SIGHUP)
+            wait_for(lambda: made.metric("tailwatch_config_reload_success") == 0)
+            assert [x["event"] for x in made.log()].count("settings_not_reloaded") == 1
+            write(made.runs / "a" / "m.jsonl", row(2, 2.0))
+            wait_for(lambda: made.metric("tailwatch_run_rows_total", run="a/m") == 2)
+        finally:
+            made.kill()
+
+
 def test_no_traceback_when_interrupted(tmp_path: Path) -> None:
     """Ctrl-C ends the daemon cleanly."""
     with daemon(tmp_path) as tw:

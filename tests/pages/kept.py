@@ -15,9 +15,11 @@ from tailwatch.core.reader import RunReader
 from tailwatch.messages import RunView, Skipped, Snapshot
 from tailwatch.packing import pack, unpack
 from tailwatch.pages.site import Site
+from tailwatch.shell.guard import Guard
+from tailwatch.shell.web import WebServer
 from tailwatch.shown import view_of
 from tailwatch.tracked import Tracked
-from tests.shell.helpers import metrics_of
+from tests.shell.helpers import MemoryLog, metrics_of
 
 NOW_S = 1_767_312_000.0
 """2026-01-02T00:00:00Z: when the rows were written, and the pages are looked at."""
@@ -75,6 +77,10 @@ class World:
         board = self.board()
         metrics = metrics_of(board, NOW_S).render
         return Site(board, metrics, lambda: NOW_S, self, self.checks, lambda: NOW_S)
+
+    def serve(self) -> WebServer:
+        """The site on a free port of loopback, for everybody."""
+        return WebServer("127.0.0.1:0", self.site(), Guard(None, MemoryLog()))
 
     # The archive.
 

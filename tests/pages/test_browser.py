@@ -10,12 +10,10 @@ import pytest
 
 from tailwatch.core.names import run_path
 from tailwatch.pages.site import Site
-from tailwatch.shell.guard import Guard
-from tailwatch.shell.web import WebServer
 from tests.pages import gallery
 from tests.pages.browser import ENTER, TAB, Browser, browser
 from tests.pages.kept import World, log, rows
-from tests.shell.helpers import MemoryLog, wait_until
+from tests.shell.helpers import wait_until
 
 LOOKS: list[dict[str, Any]] = [
     {},
@@ -86,7 +84,7 @@ class Served:
 
     def __init__(self, browser: Browser) -> None:
         self.browser = browser
-        self.server = WebServer("127.0.0.1:0", World().site(), Guard(None, MemoryLog()))
+        self.server = World().serve()
 
     def show(self, world: World, path: str = "/", **look: Any) -> None:
         """Open a page of *world*."""

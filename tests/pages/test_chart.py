@@ -61,6 +61,11 @@ def test_all_that_is_drawn_is_within_the_drawing(
     assert made.empty is not finite
 
 
+def test_a_tick_that_was_rounded_out_of_the_drawing_is_none() -> None:
+    """Around a single value on a logarithmic axis one digit is too coarse."""
+    assert all(0 <= tick.at <= 100 for tick in drawn([1.5], logarithmic=True).ticks)
+
+
 def test_higher_is_higher() -> None:
     """The greatest value is at the top and the least at the bottom; rows go to the right."""
     (line,) = points(drawn([1.0, 5.0, 3.0]).line)
