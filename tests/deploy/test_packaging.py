@@ -68,7 +68,8 @@ def test_no_file_for_deployment_has_a_version_of_its_own() -> None:
     """Nothing in deploy/ or systemd/ has to be changed for a new version."""
     files = [p for d in ("deploy", "systemd") for p in (ROOT / d).rglob("*") if p.is_file()]
     assert len(files) > 30
-    assert [p for p in files if tailwatch.__version__.encode() in p.read_bytes()] == []
+    version = tailwatch.__version__.encode()
+    assert [p for p in files if version in p.read_bytes()] == []
 
 
 def test_bash_completes_commands_and_options(program: Path, tmp_path: Path) -> None:
