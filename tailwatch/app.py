@@ -16,6 +16,7 @@ from .core.names import escape
 from .dispatch import Dispatch
 from .engine import Engine, Options
 from .errors import CannotGoOn, ConfigError, StateUnusable
+from .garbage import nothing_collected
 from .messages import Snapshot, Stop
 from .pages.site import Site
 from .ports import Log, World
@@ -139,7 +140,8 @@ class Daemon:
             dispatch = self._dispatch(settings, couriers)
             engine = Engine(settings.checks, _options(settings), world, dispatch)
             stack.enter_context(self._memory())
-            engine.restore()
+            with nothing_collected():
+                engine.restore()
             self._say_started(settings, address)
             self._heartbeat.ready(status_of(board.snapshot))
             self._before = None

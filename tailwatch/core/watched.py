@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 from ..errors import StateOutdated
 from .check import Check
@@ -164,9 +165,14 @@ class Watched:
 
 
 def _named(check: type[Check], values: list[Any]) -> dict[str, Any]:
-    return dict(zip(check().to_state(), values, strict=True))
+    names = _NAMES.get(check)
+    if names is None:
+        names = _NAMES[check] = tuple(check().to_state())
+    return dict(zip(names, values, strict=True))
 
 
+# What each check's state consists of: asked once, and not for each of thousands of runs.
+_NAMES: WeakKeyDictionary[type[Check], tuple[str, ...]] = WeakKeyDictionary()
 _VERSIONS: dict[tuple[Any, ...], int] = {}
 
 
