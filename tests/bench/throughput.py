@@ -1,20 +1,27 @@
-"""Rows per CPU second of the whole core, against only reading, splitting and decoding."""
+"""
+Rows per CPU second of the whole core, against only reading, splitting and decoding the same
+file, and against mtail (Debian's), where it is, extracting four fields of it.
+"""
 
 from __future__ import annotations
 
 import json
 import random
+import resource
+import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tailwatch.checks import CHECKS
+from tailwatch.core.check import Check
 from tailwatch.core.decoding import decode, objects
 from tailwatch.core.fields import FieldMap, Sources
 from tailwatch.core.reader import RunReader
@@ -79,9 +86,18 @@ def rows_only(path: Path) -> int:
     return rows
 
 
-def whole_core(path: Path) -> int:
+def seed_checks(path: Path) -> int:
+    """What `check --checks seed` does with a file."""
+    return _core(path, SEED)
+
+
+def all_checks(path: Path) -> int:
     """What `check` does with a file."""
-    reader = RunReader(CHECKS)
+    return _core(path, CHECKS)
+
+
+def _core(path: Path, checks: Sequence[type[Check]]) -> int:
+    reader = RunReader(checks)
     with path.open("rb", buffering=0) as file:
         while chunk := file.read(CHUNK_BYTES):
             reader.feed(chunk)
@@ -92,27 +108,62 @@ def whole_core(path: Path) -> int:
 WAYS: dict[str, Callable[[Path], int]] = {
     "decode": only_decode,
     "rows": rows_only,
-    "check": whole_core,
+    "seed": seed_checks,
+    "all": all_checks,
 }
+
+
+def mtail_s(path: Path) -> float | None:
+    """CPU seconds that mtail takes for the file; None without it."""
+    program = shutil.which("mtail")
+    if program is None:
+        return None
+    programs = path.parent / "programs"
+    programs.mkdir(exist_ok=True)
+    (programs / "fields.mtail").write_text(
+        "".join(f"gauge {name}\n" for name in MTAIL)
+        + "".join(
+            f"/{pattern}/ {{\n  {name} = {value}\n}}\n" for name, (pattern, value) in MTAIL.items()
+        )
+    )
+    command = [program, "--one_shot", "--progs", str(programs), "--logs", str(path)]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, capture_output=True, check=True, cwd=path.parent)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+NUMBER = r"(?P<v>-?[0-9.]+(e-?[0-9]+)?)"
+MTAIL = {
+    "step": ('"step": (?P<v>[0-9]+)', "$v"),
+    "loss": (f'"loss": {NUMBER}', "float($v)"),
+    "grad_norm": (f'"grad_norm": {NUMBER}', "float($v)"),
+    "lr": (f'"lr": {NUMBER}', "float($v)"),
+}
+SEED = [check for check in CHECKS if check.check_set == "seed"]
 
 
 def main() -> None:
     """Measure and print."""
-    print("| rows | bytes | decode/s | rows/s | check/s | rows:decode | check:decode |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "| rows | bytes | decode/s | rows/s | seed/s | all/s | mtail/s | seed:decode | all:decode |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
     for make, rows in ((small, 100_000), (wide, 20_000), (nested, 10_000)):
         with tempfile.TemporaryDirectory() as directory:
             path, noise = Path(directory) / "m.jsonl", random.Random(1)
             path.write_text("".join(json.dumps(make(n, noise)) + "\n" for n in range(rows)))
-            speeds: dict[str, list[float]] = {way: [] for way in WAYS}
+            speeds: dict[str, list[float]] = {way: [] for way in (*WAYS, "mtail")}
             for _ in range(REPEATS):
                 for way, run in WAYS.items():
                     began = time.process_time()
                     assert rows == run(path)
                     speeds[way].append(rows / (time.process_time() - began))
-            speed = {way: statistics.median(s) for way, s in speeds.items()}
+                if (taken := mtail_s(path)) is not None:
+                    speeds["mtail"].append(rows / taken)
+            speed = {way: statistics.median(s) for way, s in speeds.items() if s}
             figures = " | ".join(f"{s:,.0f}" for s in speed.values())
-            ratios = " | ".join(f"{speed[way] / speed['decode']:.3f}" for way in ("rows", "check"))
+            ratios = " | ".join(f"{speed[way] / speed['decode']:.3f}" for way in ("seed", "all"))
             print(f"| {make.__name__} | {path.stat().st_size // rows} | {figures} | {ratios} |")
 
 
