@@ -117,7 +117,7 @@ THIRD_PARTY = {
     "bcrypt": {"shell.guard"},
     "jinja2": {"pages.rendering"},
     "rich": {"shell.progress"},
-    "click": {"cli", "options", "report", "inspection_text"},
+    "click": {"cli", "options", "report", "inspection_text", "terminal"},
     "sqlite3": {"shell.archive", "shell.store", "runs_table", "schema"},
 }
 UNTESTED = {"__init__", "__main__", "errors", "ports", "messages", "observer"}
