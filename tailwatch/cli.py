@@ -278,7 +278,8 @@ def demo(seconds: float, keep: bool) -> None:
     from .demo import run_demo
     from .shell.logs import configure_logs
 
-    run_demo(seconds, keep, click.echo, configure_logs("warning", "auto"))
+    log = configure_logs("warning", "auto")
+    run_demo(seconds, keep, click.echo, log, stay=keep and columns() is not None)
 
 
 def _show(style: str, document: Callable[[], Any], text: Callable[[], str]) -> None:

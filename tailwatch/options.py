@@ -209,7 +209,11 @@ def fail_on(command: Callable[..., Any]) -> Callable[..., Any]:
 def showing(command: Callable[..., Any]) -> Callable[..., Any]:
     """What `demo` takes."""
     for decorate in (
-        click.option("--keep", is_flag=True, help="Leave the files where they are."),
+        click.option(
+            "--keep",
+            is_flag=True,
+            help="Leave the files where they are, and at a terminal the page until Ctrl-C.",
+        ),
         click.option("--seconds", type=click.FloatRange(2, 3600), default=8.0, show_default=True),
     ):
         command = decorate(command)
