@@ -53,7 +53,7 @@ def _fail(text: str, code: int) -> None:
 
 
 def _printable(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()
+    return "\n".join(map(escape, text.split("\n")))
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -295,4 +295,5 @@ def _echo(text: str) -> None:
 
 def _echo_json(document: Any) -> None:
     text = json.dumps(document, allow_nan=False, ensure_ascii=False)
-    click.echo(_printable(text))
+    # What a terminal would obey is written as JSON can: it reads the same.
+    click.echo("".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text))

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -107,6 +108,34 @@ def test_json_is_never_coloured(arguments: dict[str, list[str]]) -> None:
         assert text.endswith("}\n")
         assert text.count("\n") == 1
         assert len(json.loads(text)["runs"]) == len(NAMES)
+
+
+@pytest.mark.parametrize("name", ["check", "replay", "inspect"])
+def test_what_is_refused_is_not_obeyed_either(tmp_path: Path, name: str) -> None:
+    """Paths that are none, files that are no runs, and settings that are not there."""
+    file = tmp_path / f"{HOSTILE}.jsonl"
+    file.write_text('{"a": 1}\n')
+    texts = [
+        shown(name, str(file), str(tmp_path / f"no{HOSTILE}"), NO_COLOR="1"),
+        shown(name, str(file), "--config", str(tmp_path / f"no{HOSTILE}"), NO_COLOR="1"),
+        shown(name, str(file), "--checks", HOSTILE, NO_COLOR="1"),
+    ]
+
+    for text in texts:
+        assert [c for c in text if not c.isprintable() and c != "\n"] == []
+        assert "\\x1b" in re.sub(r"\s", "", text)
+
+
+def test_json_shows_a_terminal_nothing_to_obey(tmp_path: Path) -> None:
+    """What stands in a file is in the document as it is, and in escapes of JSON at the terminal."""
+    key = "\u202e\x9b_loss"
+    file = tmp_path / "m.jsonl"
+    file.write_text(json.dumps({"step": 1, "loss": 2.0, key: 1}) + "\n")
+    text = shown("inspect", "--format", "json", str(file))
+
+    assert text[:-1].isprintable()
+    assert text.count("\n") == 1
+    assert json.loads(text)["files"]
 
 
 words = st.text(st.sampled_from("a b損e\u0301\u202f—❤\ufe0f界  "), max_size=120)
