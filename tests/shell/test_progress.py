@@ -83,8 +83,8 @@ def test_results_are_not_drawn_into(tmp_path: Path, env: dict[str, str]) -> None
     """At a terminal `replay` shows its bar, and its lines as if there were none."""
     file = tmp_path / "m.jsonl"
     rows = [
-        f'{{"step": {n}, "loss": {"NaN" if n % 5000 == 0 else 2.5}, "pad": "{"x" * 180}"}}\n'
-        for n in range(80_000)
+        f'{{"step": {n}, "loss": {"NaN" if n % 2500 == 0 else 2.5}, "pad": "{"x" * 400}"}}\n'
+        for n in range(40_000)
     ]
     file.write_text("".join(rows))
     pipe = tailwatch("replay", "--checks", "seed", str(file))
