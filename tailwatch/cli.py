@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
@@ -16,6 +17,7 @@ from .config import Settings, load_settings, load_web_settings, select_checks
 from .config_receivers import SEVERITIES
 from .core.names import escape
 from .errors import CannotGoOn, ConfigError, InputError, TailwatchError, origin_of
+from .terminal import colour, columns, fitted
 from .user_checks import user_checks
 
 EXIT_FOUND = 1
@@ -51,13 +53,15 @@ def _fail(text: str, code: int) -> None:
 
 
 def _printable(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()
+    return "\n".join(map(escape, text.split("\n")))
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="tailwatch %(version)s")
-def main() -> None:
+@click.pass_context
+def main(ctx: click.Context) -> None:
     """Follow the metric files of training runs and say when one goes wrong."""
+    ctx.color = colour()
 
 
 @main.command()
@@ -103,28 +107,14 @@ def _say_troubles(diagnoses: Sequence[Any], troubles: Sequence[Any]) -> None:
 
 @main.command()
 @options.diagnosing
-@click.option(
-    "--fail-on",
-    type=click.Choice([*SEVERITIES, "never"]),
-    default="critical",
-    show_default=True,
-    help="Exit 1 at a finding of this severity or worse.",
-)
-def check(
-    paths: tuple[str, ...],
-    style: str,
-    run_config: str | None,
-    whole_file: bool,
-    fail_on: str,
-    **flags: Any,
-) -> None:
+@options.fail_on
+def check(paths: tuple[str, ...], style: str, fail_on: str, **flags: Any) -> None:
     """Diagnose the files in PATHs once, as they are. - is standard input."""
     from .diagnose import read_all
     from .documents import check_document
     from .report import check_report
 
-    settings = options.diagnosing_settings(flags)
-    diagnoses, troubles = read_all(paths, settings, run_config, whole_file=whole_file)
+    diagnoses, troubles = read_all(paths, **options.reading(flags))
     _show(style, lambda: check_document(diagnoses, troubles), lambda: check_report(diagnoses))
     _say_troubles(diagnoses, troubles)
     bad = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on != "never" else ()
@@ -134,23 +124,19 @@ def check(
 
 @main.command()
 @options.diagnosing
-def replay(
-    paths: tuple[str, ...], style: str, run_config: str | None, whole_file: bool, **flags: Any
-) -> None:
+def replay(paths: tuple[str, ...], style: str, **flags: Any) -> None:
     """Print every transition of the files in PATHs in order: what would have paged, and when."""
     from .diagnose import read_all
     from .documents import transition_document
     from .report import transition_line
 
-    settings = options.diagnosing_settings(flags)
-
     def each(run: str, transition: Any) -> None:
         if style == "json":
             _echo_json(transition_document(run, transition))
         else:
-            click.echo(transition_line(run, transition))
+            _echo(transition_line(run, transition))
 
-    diagnoses, troubles = read_all(paths, settings, run_config, whole_file=whole_file, each=each)
+    diagnoses, troubles = read_all(paths, **options.reading(flags), each=each)
     for diagnosis in diagnoses:
         if diagnosis.skipped:
             click.echo(
@@ -179,17 +165,18 @@ def bench(directory: str, style: str, seed: int, rivals: bool, **flags: Any) -> 
 
 @main.command()
 @options.diagnosing
-def inspect(
-    paths: tuple[str, ...], style: str, run_config: str | None, whole_file: bool, **flags: Any
-) -> None:
+def inspect(paths: tuple[str, ...], style: str, **flags: Any) -> None:
     """Say what tailwatch makes of the files in PATHs: why it does not see a run."""
     from .inspection import inspect_all
     from .inspection_document import inspection_document
     from .inspection_text import inspection_text
 
-    settings = options.diagnosing_settings(flags)
-    inspected = inspect_all(paths, settings, run_config, whole_file=whole_file)
-    _show(style, lambda: inspection_document(inspected), lambda: inspection_text(inspected))
+    inspected = inspect_all(paths, **options.reading(flags))
+    _show(
+        style,
+        lambda: inspection_document(inspected),
+        lambda: inspection_text(inspected, columns()),
+    )
     _say_troubles((), inspected.troubles)
 
 
@@ -204,7 +191,7 @@ def checks(style: str, checks: str | None) -> None:
     chosen = select_checks(checks or "all")
     for trouble in user_checks().troubles:
         click.echo(f"tailwatch: {_printable(trouble)}", err=True)
-    _show(style, lambda: checks_document(chosen), lambda: checks_table(chosen))
+    _show(style, lambda: checks_document(chosen), lambda: checks_table(chosen, columns()))
 
 
 @main.command()
@@ -245,14 +232,24 @@ def config(config_file: str | None, style: str, only_check: bool) -> None:
 
 @main.command()
 @options.asking
-def status(config_file: str | None, style: str, url: str | None, http_config: str | None) -> None:
+def status(
+    config_file: str | None, style: str, url: str | None, http_config: str | None, watch: float
+) -> None:
     """Show the runs and findings of the daemon on this host."""
+    from . import watching
     from .client_config import read_client_config
-    from .status import ask, default_url, status_text
+    from .status import ask, default_url
+    from .status_text import status_text
 
-    url = url or default_url(load_web_settings(os.environ, config_file))
-    document = ask(url.rstrip("/"), read_client_config(http_config))
-    _show(style, lambda: document, lambda: status_text(document, time.time()))
+    url = (url or default_url(load_web_settings(os.environ, config_file))).rstrip("/")
+    client = read_client_config(http_config)
+    if watch and style == "json":
+        raise click.UsageError("--watch is for a person: it does not go with --format json")
+    if watch and columns():
+        watching.watch(lambda: ask(url, client), watch, functools.partial(click.echo, nl=False))
+        return
+    document = ask(url, client)
+    _show(style, lambda: document, lambda: status_text(document, time.time(), columns()))
 
 
 @main.command("notify-test")
@@ -275,23 +272,28 @@ def notify_test(config_file: str | None, style: str, webhook_url: str | None) ->
 
 
 @main.command()
-@click.option("--seconds", type=click.FloatRange(2, 3600), default=8.0, show_default=True)
-@click.option("--keep", is_flag=True, help="Leave the files where they are.")
+@options.showing
 def demo(seconds: float, keep: bool) -> None:
     """Show the main job on a simulated trainer whose loss goes NaN."""
     from .demo import run_demo
     from .shell.logs import configure_logs
 
-    run_demo(seconds, keep, click.echo, configure_logs("warning", "auto"))
+    log = configure_logs("warning", "auto")
+    run_demo(seconds, keep, click.echo, log, stay=keep and columns() is not None)
 
 
 def _show(style: str, document: Callable[[], Any], text: Callable[[], str]) -> None:
     if style == "json":
         _echo_json(document())
     else:
-        click.echo(text())
+        _echo(text())
+
+
+def _echo(text: str) -> None:
+    click.echo(fitted(text, columns()))
 
 
 def _echo_json(document: Any) -> None:
     text = json.dumps(document, allow_nan=False, ensure_ascii=False)
-    click.echo(_printable(text))
+    # What a terminal would obey is written as JSON can: it reads the same.
+    click.echo("".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text))

@@ -18,19 +18,24 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from .app import Daemon
 from .config import Settings, load_settings
+from .core.sparkline import sparkline
 from .ports import Log
+from .terminal import columns, fitted
 
 NAN_AT = 0.5
 ROWS_PER_S = 20
 PATIENCE_S = 10.0
 
 
-def run_demo(seconds: float, keep: bool, say: Callable[[str], None], log: Log) -> None:
+def run_demo(
+    seconds: float, keep: bool, say: Callable[[str], None], log: Log, *, stay: bool = False
+) -> None:
     """
     Train nothing for *seconds*, go NaN half way, and show what tailwatch makes of it.
 
     Everything is real but the trainer: the daemon, its database, its port and
-    the HTTP post, which goes to a receiver of our own on this machine.
+    the HTTP post, which goes to a receiver of our own on this machine. With *stay*
+    the page is there until SIGINT, which ends the looking at any time.
     """
     start_s = time.monotonic()
     with contextlib.ExitStack() as stack:
@@ -44,21 +49,30 @@ def run_demo(seconds: float, keep: bool, say: Callable[[str], None], log: Log) -
         address = stack.enter_context(_daemon(settings, log))
         file = os.path.join(runs, "demo", "metrics.jsonl")
         say(f"A trainer now writes {file}")
-        say(f"tailwatch follows it; its page is http://{address}/ while this runs.")
+        long = "until Ctrl-C" if stay else f"for {seconds:.0f} s (--keep: until Ctrl-C)"
+        say(f"tailwatch follows it. Open its page, there {long}:")
+        say(f"  http://{address}/")
         rows = int(seconds * ROWS_PER_S)
         trainer = threading.Thread(target=_train, args=(file, rows), daemon=True)
         began_s = time.monotonic()
         trainer.start()
         body = bodies.get(timeout=seconds + PATIENCE_S)
         notice = json.loads(body)
+        advice, losses = (notice["data"].pop(key) for key in ("suggestion", "recent"))
         say(f"\nFound: {notice['data']['message']}.")
-        say(f"What to do: {notice['data']['suggestion']}")
+        say(f"The losses before: {sparkline(losses)}")
+        say(fitted(f"What to do: {advice}", columns()))
         say("\nThe counter that Prometheus reads:")
         for line in _metrics(address):
             say(f"  {line}")
-        say("\nThe body that was posted to the webhook:")
+        say("\nThe body that was posted to the webhook, beside the losses and the advice:")
         say(json.dumps(notice, indent=2, ensure_ascii=False))
-        trainer.join(max(0.0, seconds - (time.monotonic() - began_s)))
+        with contextlib.suppress(KeyboardInterrupt):
+            if stay:
+                say(f"\nThe page stays at http://{address}/ until Ctrl-C.")
+            trainer.join(max(0.0, seconds - (time.monotonic() - began_s)))
+            if stay:
+                threading.Event().wait()
     say(f"\nDone. Kept: {directory}" if keep else "\nDone.")
     say("Next: tailwatch run /path/to/your/runs")
     say(f"It took {time.monotonic() - start_s:.0f} s.")

@@ -247,12 +247,18 @@ def read_all(
     found = list(targets(paths, settings))
     troubles = [one for one in found if isinstance(one, Trouble)]
     diagnoses: list[Diagnosis] = []
-    with progress(sum(one.size for one in found if isinstance(one, Target))) as advance:
-        reading = Reading(settings, config, whole_file=whole_file, progress=advance)
+    with progress(sum(one.size for one in found if isinstance(one, Target))) as bar:
+        reading = Reading(settings, config, whole_file=whole_file, progress=bar.advance)
+
+        def tell(run: str, transition: Transition) -> None:
+            bar.clear()
+            if each is not None:
+                each(run, transition)
+
         for target in found:
             if isinstance(target, Trouble):
                 continue
-            got = reading.read(target, each)
+            got = reading.read(target, tell)
             if isinstance(got, Trouble):
                 troubles.append(got)
             else:

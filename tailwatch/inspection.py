@@ -71,8 +71,8 @@ def inspect_all(
     result = Inspected()
     found = list(targets(paths, settings))
     sizes = sum(one.size for one in found if isinstance(one, Target))
-    with progress(sizes) as advance:
-        reading = Reading(settings, config, whole_file=whole_file, progress=advance)
+    with progress(sizes) as bar:
+        reading = Reading(settings, config, whole_file=whole_file, progress=bar.advance)
         for one in found:
             if isinstance(one, Trouble):
                 if one.reason != NO_FILE:

@@ -1,10 +1,10 @@
-"""What `tailwatch inspect` prints for a person, 80 columns wide."""
+"""What `tailwatch inspect` prints for a person: as wide as the terminal, else 80 columns."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import click
 
@@ -13,9 +13,11 @@ from .core.names import escape
 from .core.numbers import shown
 from .core.observations import Observations, shortened
 from .core.runconfig import CONFIG_NAMES
+from .core.sparkline import sparkline
 from .diagnose import Diagnosis
 from .inspection import Inspected, Inspection
 from .inspection_document import bad_lines, config_document, last_step, progress_of
+from .terminal import wrapped
 from .unmatched import Unmatched
 from .verdict import Verdict, mapped_by, suggested_map
 
@@ -30,20 +32,41 @@ _STEPS_ARE = {
 }
 
 
-def inspection_text(inspected: Inspected) -> str:
-    """All of it."""
-    parts = ["\n".join(_file(each)) for each in inspected.files]
-    parts += ["\n".join(_left_out(each)) for each in inspected.left_out if each.count]
+class Line(NamedTuple):
+    """
+    A line, and how far in it goes on when it is too long.
+
+    Attributes:
+        whole: Something to be copied: it is broken only where the terminal would do it.
+    """
+
+    text: str
+    indent: int = 4
+    whole: bool = False
+
+
+def inspection_text(inspected: Inspected, width: int | None = None) -> str:
+    """All of it, in *width* cells, if there is a terminal that has so many."""
+    parts = [_laid_out(_file(each), width) for each in inspected.files]
+    parts += [_laid_out(_left_out(each), width) for each in inspected.left_out if each.count]
     return "\n\n".join(parts) or "no file with the name of a metric file"
 
 
-def _file(one: Inspection) -> Iterator[str]:
+def _laid_out(lines: Iterator[Line], width: int | None) -> str:
+    narrow = width or COLUMNS
+    return "\n".join(
+        each
+        for line in lines
+        for each in wrapped(line.text, width if line.whole else narrow, line.indent)
+    )
+
+
+def _file(one: Inspection) -> Iterator[Line]:
     run = one.diagnosis.run if one.diagnosis else ""
-    yield f"{click.style(run, bold=True)}  {escape(one.file)}".strip()
+    yield Line(f"{click.style(run, bold=True)}  {escape(one.file)}".strip(), whole=True)
     good = one.verdict.reason is None
     message = one.verdict.message if good else f"no metric file: {one.verdict.message}"
-    for line in textwrap.wrap(message, COLUMNS - 2):
-        yield "  " + click.style(line, fg="green" if good else "yellow")
+    yield Line("  " + click.style(message, fg="green" if good else "yellow"), 2)
     yield from _advice(one.verdict)
     yield from _followed(one)
     if one.diagnosis is None or one.seen is None:
@@ -60,25 +83,20 @@ def _file(one: Inspection) -> Iterator[str]:
         yield from _checks(one.diagnosis)
 
 
-def _item(label: str, text: str, indent: int = 2, width: int = _LABEL) -> list[str]:
+def _item(label: str, text: str, indent: int = 2, width: int = _LABEL) -> list[Line]:
     """A label and a text, wrapped beside it."""
-    return textwrap.wrap(
-        text,
-        COLUMNS,
-        initial_indent=" " * indent + label.ljust(width),
-        subsequent_indent=" " * (indent + width),
-        break_on_hyphens=False,
-    )
+    return [Line(" " * indent + label.ljust(width) + text, indent + width)]
 
 
-def _advice(verdict: Verdict) -> Iterator[str]:
+def _advice(verdict: Verdict) -> Iterator[Line]:
     for advice in verdict.advice:
         first, *settings = advice.split("\n")
         yield from _item("what to do", first)
-        yield from (" " * (_LABEL + 4) + line for line in settings)
+        for line in settings:
+            yield Line(" " * (_LABEL + 4) + line, _LABEL + 6, whole=True)
 
 
-def _followed(one: Inspection) -> Iterator[str]:
+def _followed(one: Inspection) -> Iterator[Line]:
     if one.unfollowed is not None:
         yield from _item("not followed", one.unfollowed.message)
         yield from _advice(one.unfollowed)
@@ -89,22 +107,24 @@ def _followed(one: Inspection) -> Iterator[str]:
         yield from _item("name", f"{path} matches {escape(one.followed.include or '')} of include")
 
 
-def _trainer(one: Inspection) -> list[str]:
+def _trainer(one: Inspection) -> list[Line]:
     if one.trainer is None:
         return _item("trainer", "unknown")
     return _item("trainer", f"{one.trainer.name} ({', '.join(map(escape, one.trainer.keys))})")
 
 
-def _torn(diagnosis: Diagnosis) -> Iterator[str]:
+def _torn(diagnosis: Diagnosis) -> Iterator[Line]:
     if torn := diagnosis.reader.received - diagnosis.reader.offset:
         yield from _item("torn", f"the last line has no newline yet and is no row: {torn} bytes")
 
 
-def _rows(diagnosis: Diagnosis, seen: Observations) -> Iterator[str]:
+def _rows(diagnosis: Diagnosis, seen: Observations) -> Iterator[Line]:
     yield from _item(
         "rows", ", ".join(f"{n} {kind.value}" for kind, n in seen.kinds.most_common())
     )
     yield from _item("steps", "; ".join(_steps(diagnosis, seen)))
+    if curve := sparkline(list(diagnosis.reader.monitor.recent)):
+        yield from _item("recent", f"{curve} (the last losses)")
     if seen.longest is not None:
         gap = seen.longest
         yield from _item(
@@ -137,19 +157,19 @@ def _steps(diagnosis: Diagnosis, seen: Observations) -> Iterator[str]:
         yield f"{seen.without_step} row{'s' * (seen.without_step > 1)} without a step"
 
 
-def _bad_lines(diagnosis: Diagnosis, seen: Observations) -> Iterator[str]:
+def _bad_lines(diagnosis: Diagnosis, seen: Observations) -> Iterator[Line]:
     for bad in bad_lines(diagnosis, seen):
         place = f"{bad['count']} {bad['reason']}, the first is line {bad['line']}, "
         yield from _item("bad lines", f"{place}byte {bad['offset']}:")
         if bad["text"]:
-            yield " " * 4 + shortened(bad["text"], COLUMNS - 4)
+            yield Line(" " * 4 + shortened(bad["text"], COLUMNS - 4))
 
 
-def _fields(seen: Observations) -> Iterator[str]:
+def _fields(seen: Observations) -> Iterator[Line]:
     uses = list(seen.keys.uses.values())
     fed = dict.fromkeys(use.field for use in uses if use.fed)
     if fed:
-        yield "  fields"
+        yield Line("  fields")
     for field in fed:
         for use in uses:
             if use.field == field and use.fed:
@@ -181,7 +201,7 @@ def _ignored(use: Use) -> str:
     return ", ".join(parts)
 
 
-def _hints(one: Inspection) -> Iterator[str]:
+def _hints(one: Inspection) -> Iterator[Line]:
     assert one.seen is not None
     mapping = suggested_map(one.seen)
     if mapping:
@@ -193,7 +213,7 @@ def _hints(one: Inspection) -> Iterator[str]:
         yield from _item("unused", f"look like fields and feed none: {names}{more}")
 
 
-def _config(diagnosis: Diagnosis) -> Iterator[str]:
+def _config(diagnosis: Diagnosis) -> Iterator[Line]:
     said = config_document(diagnosis.config)
     if said is None:
         names = ", ".join(CONFIG_NAMES)
@@ -208,8 +228,8 @@ def _plain(value: float | str) -> str:
     return value if isinstance(value, str) else shown(value)
 
 
-def _checks(diagnosis: Diagnosis) -> Iterator[str]:
-    yield "  checks"
+def _checks(diagnosis: Diagnosis) -> Iterator[Line]:
+    yield Line("  checks")
     groups: dict[tuple[str, str], list[str]] = {}
     for each in (w.readiness() for w in diagnosis.reader.monitor.watched):
         groups.setdefault((each.state, each.reason), []).append(each.category)
@@ -220,8 +240,8 @@ def _checks(diagnosis: Diagnosis) -> Iterator[str]:
                 yield from _item(state.replace("_", " "), text, 4, _LABEL - 2)
 
 
-def _left_out(found: Unmatched) -> Iterator[str]:
-    yield click.style(escape(found.directory), bold=True)
+def _left_out(found: Unmatched) -> Iterator[Line]:
+    yield Line(click.style(escape(found.directory), bold=True), whole=True)
     more = ", ..." if found.count > len(found.examples) else ""
     names = ", ".join(escape(path) for path in found.examples)
     yield from _item("left out", f"{found.count} that no pattern lets in: {names}{more}")

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from .config import Settings, load_settings
+from .config_receivers import SEVERITIES
 
 # Whether a path can be read is for us to say, in one line, and not for click.
 PATH = click.Path(readable=False)
@@ -72,6 +73,14 @@ def asking(command: Callable[..., Any]) -> Callable[..., Any]:
             "http_config",
             type=PATH,
             help="Password and certificates, in the format of Prometheus' tools.",
+        ),
+        click.option(
+            "--watch",
+            type=click.FloatRange(0.2, 3600),
+            metavar="[SECONDS]",
+            is_flag=False,
+            flag_value=2.0,
+            help="Again and again on a terminal, every 2 seconds if not said, until Ctrl-C.",
         ),
         config,
         format,
@@ -165,6 +174,12 @@ def diagnosing_settings(flags: dict[str, Any]) -> Settings:
     return load_settings(given(**flags), os.environ, config_file)
 
 
+def reading(flags: dict[str, Any]) -> dict[str, Any]:
+    """The same, and how files are to be read."""
+    how = {name: flags.pop(name) for name in ("run_config", "whole_file")}
+    return {"settings": diagnosing_settings(flags), **how}
+
+
 def diagnosing(command: Callable[..., Any]) -> Callable[..., Any]:
     """What `check`, `replay` and `inspect` share."""
     for decorate in (
@@ -175,6 +190,31 @@ def diagnosing(command: Callable[..., Any]) -> Callable[..., Any]:
         *_names,
         click.option("--run-config", type=PATH, help="The run's configuration file."),
         click.option("--whole-file", is_flag=True, help="Take a file as one segment."),
+    ):
+        command = decorate(command)
+    return command
+
+
+def fail_on(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--fail-on."""
+    return click.option(
+        "--fail-on",
+        type=click.Choice([*SEVERITIES, "never"]),
+        default="critical",
+        show_default=True,
+        help="Exit 1 at a finding of this severity or worse.",
+    )(command)
+
+
+def showing(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What `demo` takes."""
+    for decorate in (
+        click.option(
+            "--keep",
+            is_flag=True,
+            help="Leave the files where they are, and at a terminal the page until Ctrl-C.",
+        ),
+        click.option("--seconds", type=click.FloatRange(2, 3600), default=8.0, show_default=True),
     ):
         command = decorate(command)
     return command

@@ -18,13 +18,7 @@ from .core.outbox import Outcome
 from .core.sparkline import sparkline
 from .diagnose import Diagnosis
 from .documents import config_file, ordered, settings_document
-
-_COLOURS = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
-
-
-def severity_text(severity: Severity) -> str:
-    """The severity in its colour, which `click.echo` drops where nobody sees it."""
-    return click.style(severity.value, fg=_COLOURS[severity], bold=severity is Severity.CRITICAL)
+from .terminal import severity_text, table
 
 
 def check_report(diagnoses: Sequence[Diagnosis]) -> str:
@@ -38,7 +32,7 @@ def check_report(diagnoses: Sequence[Diagnosis]) -> str:
             counts[finding.severity] += 1
             lines.append(
                 f"  {severity_text(finding.severity)} {finding.category}: "
-                f"{finding.evidence.message}"
+                f"{escape(finding.evidence.message)}"
             )
             lines.append(f"    {finding.suggestion}")
         if not diagnosis.findings:
@@ -90,25 +84,20 @@ def transition_line(run: str, transition: Transition) -> str:
     return (
         f"{run}  row {transition.mark.row}, step {shown(transition.mark.step)}: "
         f"{severity_text(transition.severity)} {transition.category} {edge}: "
-        f"{transition.evidence.message}"
+        f"{escape(transition.evidence.message)}"
     )
 
 
-def checks_table(checks: Sequence[type[Check]]) -> str:
-    """What `tailwatch checks` prints."""
+def checks_table(checks: Sequence[type[Check]], width: int | None = None) -> str:
+    """What `tailwatch checks` prints; in *width* cells, if there is one."""
     rows = [("CATEGORY", "SEVERITY", "HOLD", "CLEAR", "THRESHOLDS")]
     for check in checks:
         hold = str(check.hold.rows) if check.hold.rows else "at rest"
         clear = "never" if check.hold.clear_rows is None else str(check.hold.clear_rows)
         clear = clear if check.hold.rows else "next row"
         limits = ", ".join(f"{k} {shown(v)}" for k, v in check.thresholds.items()) or "none"
-        rows.append((check.category, check.severity.value, hold, clear, limits))
-    widths = [max(len(row[i]) for row in rows) for i in range(4)]
-    lines = []
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        lines.append("  ".join([*cells, row[-1]]).rstrip())
-    return "\n".join(lines)
+        rows.append((check.category, severity_text(check.severity), hold, clear, limits))
+    return "\n".join(table(rows, width))
 
 
 def explanation(check: type[Check]) -> str:

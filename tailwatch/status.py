@@ -6,19 +6,14 @@ import http.client
 import json
 import re
 import ssl
-from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from .client_config import ClientConfig
 from .config_file import WebSettings
 from .core.addresses import split_address
-from .core.findings import SEVERITIES, Severity
 from .core.names import escape
-from .core.numbers import shown
 from .errors import ConfigError, NoDaemon
-from .report import severity_text
 from .web_config import read_web_config
 
 TIMEOUT_S = 10.0
@@ -99,59 +94,3 @@ def _request(url: str, path: str, client: ClientConfig) -> tuple[int, bytes]:
         return response.status, response.read(ANSWER_BYTES_MAX)
     finally:
         connection.close()
-
-
-def status_text(document: dict[str, Any], now_s: float) -> str:
-    """The same as a table for a person, one line for each finding."""
-    rows = [("RUN", "STATE", "STEP", "LOSS", "LAST ROW", "FINDINGS")]
-    counts = dict.fromkeys(SEVERITIES, 0)
-    for run in document["runs"]:
-        facts = (
-            escape(run["run"]),
-            run["state"],
-            _number(run["last_step"]),
-            _number(run["loss"]),
-            _ago(run["last_row_time"], now_s),
-        )
-        findings = [_finding(each, counts) for each in run["findings"]]
-        if run.get("trouble"):
-            findings.insert(0, escape(run["trouble"]))
-        for number, finding in enumerate(findings or ["nothing"]):
-            rows.append((*(facts if number == 0 else ("",) * 5), finding))
-    said = ", ".join(f"{count} {severity.value}" for severity, count in counts.items())
-    runs = len(document["runs"])
-    return "\n".join([*_aligned(rows), f"{runs} run{'s' * (runs != 1)}: {said}"])
-
-
-def _finding(finding: dict[str, Any], counts: dict[Severity, int]) -> str:
-    severity = Severity(finding["severity"])
-    counts[severity] += 1
-    return f"{severity_text(severity)} {finding['category']}: {escape(finding['message'])}"
-
-
-def _number(value: Any) -> str:
-    return shown(value) if isinstance(value, (int, float)) else str(value or "")
-
-
-def _ago(moment: str | None, now_s: float) -> str:
-    """
-    How long ago a time was.
-
-    >>> [_ago("1970-01-01T00:00:00Z", s) for s in (-1, 59, 3599, 86399, 864000)]
-    ['0 s ago', '59 s ago', '59 min ago', '23 h ago', '10 d ago']
-    """
-    if not moment:
-        return ""
-    age_s = max(0, int(now_s - datetime.fromisoformat(moment).timestamp()))
-    for unit, seconds in (("d", 86400), ("h", 3600), ("min", 60)):
-        if age_s >= seconds:
-            return f"{age_s // seconds} {unit} ago"
-    return f"{age_s} s ago"
-
-
-def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(5)]
-    return [
-        "  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[-1]])
-        for row in rows
-    ]

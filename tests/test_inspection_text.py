@@ -49,6 +49,7 @@ def test_the_page_of_a_run(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "  trainer      LLaMA-Factory (current_steps, total_steps, percentage)",
         "  rows         5 train, 1 eval",
         "  steps        10 to 40, every 10; 90 planned (44% done); 2 rows without a step",
+        "  recent       ████▁ (the last losses)",
         "  gaps         longest 60 s, before row 2 (step 20); median 60 s",
         "  bad lines    1 not_json, the first is line 5, byte 604:",
         "    Trace\\x1b[31mback",

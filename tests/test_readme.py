@@ -102,7 +102,7 @@ def test_the_demo_shows_what_the_readme_shows() -> None:
 def shape(line: str) -> str:
     """A line without what differs from run to run."""
     line = re.sub(r"tailwatch-demo-\w+", "DIR", line.removesuffix("..."))
-    return re.sub(r"\d[\d.]*", "N", line.rstrip(" "))
+    return without_curve(re.sub(r"\d[\d.]*", "N", line.rstrip(" ")))
 
 
 def test_the_check_example(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ MODULE_LINES_MAX = 300
 REACHES_OUT = {
     "asyncio", "http", "io", "logging", "os", "pathlib", "queue", "random", "socket", "sqlite3",
     "subprocess", "sys", "tempfile", "threading", "time", "urllib", "prometheus_client",
-    "watchdog", "structlog", "click", "yaml", "rich", "jinja2",
+    "watchdog", "structlog", "click", "yaml", "jinja2",
 }  # fmt: skip
 IMPURE_CALLS = {"open", "print", "input", "eval", "exec", "now", "utcnow", "today"}
 
@@ -116,8 +116,7 @@ THIRD_PARTY = {
     "yaml": {"run_configs", "web_config"},
     "bcrypt": {"shell.guard"},
     "jinja2": {"pages.rendering"},
-    "rich": {"shell.progress"},
-    "click": {"cli", "options", "report", "inspection_text"},
+    "click": {"cli", "options", "report", "inspection_text", "terminal"},
     "sqlite3": {"shell.archive", "shell.store", "runs_table", "schema"},
 }
 UNTESTED = {"__init__", "__main__", "errors", "ports", "messages", "observer"}

@@ -23,8 +23,8 @@ def bench_all(
     troubles = [one for one in found if isinstance(one, Trouble)]
     logs = [one for one in found if isinstance(one, Target)]
     score = new_score(settings.checks, seed, rivals=rivals)
-    with progress(sum(log.size for log in logs), PROGRESS_BYTES_MIN) as advance:
-        for log in read_logs(logs, settings, advance):
+    with progress(sum(log.size for log in logs), PROGRESS_BYTES_MIN) as bar:
+        for log in read_logs(logs, settings, bar.advance):
             if isinstance(log, Log):
                 measure(log, score)
             else:

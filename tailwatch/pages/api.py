@@ -69,6 +69,7 @@ def run_facts(run: RunView) -> dict[str, Any]:
         "segment": run.segment,
         "last_row_time": moment(run.last_row_s),
         "loss": jsonable(run.loss),
+        "recent": list(run.recent),
         "lag_bytes": run.lag_bytes,
         "trouble": run.trouble or None,
     }
