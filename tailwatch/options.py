@@ -160,8 +160,16 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option(
                 "--sweep-interval", metavar="TIME", help="How often to look at every file."
             ),
-            click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"])),
-            click.option("--log-format", type=click.Choice(["auto", "console", "json"])),
+            click.option(
+                "--log-level",
+                type=click.Choice(["debug", "info", "warning", "error"]),
+                help="Say no less than this. Default: info.",
+            ),
+            click.option(
+                "--log-format",
+                type=click.Choice(["auto", "console", "json"]),
+                help="Default: console at a terminal, else JSON.",
+            ),
         )
     ):
         command = decorate(command)
@@ -214,7 +222,13 @@ def showing(command: Callable[..., Any]) -> Callable[..., Any]:
             is_flag=True,
             help="Leave the files where they are, and at a terminal the page until Ctrl-C.",
         ),
-        click.option("--seconds", type=click.FloatRange(2, 3600), default=8.0, show_default=True),
+        click.option(
+            "--seconds",
+            type=click.FloatRange(2, 3600),
+            default=8.0,
+            show_default=True,
+            help="How long it takes.",
+        ),
     ):
         command = decorate(command)
     return command

@@ -274,6 +274,8 @@ def test_every_command_has_help() -> None:
     assert isinstance(main, click.Group)
     for name in main.commands:
         assert "Usage:" in invoke(name, "--help").stdout
+        said = {o.name: o.help for o in main.commands[name].params if isinstance(o, click.Option)}
+        assert [option for option, text in said.items() if not text] == []
     assert f"tailwatch {__version__}\n" == invoke("--version").stdout
 
 
