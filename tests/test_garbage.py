@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 import pytest
 
@@ -23,4 +24,22 @@ def test_it_rests_and_works_again(fails: bool) -> None:
         pass
     assert gc.isenabled()
     assert gc.get_freeze_count() >= before + len(kept)
+    gc.unfreeze()
+
+
+def test_what_the_last_one_left_is_collected() -> None:
+    """At a reload the parts of the old engine, which know each other, leave memory."""
+
+    class Part:
+        def __init__(self) -> None:
+            self.itself = self
+
+    with nothing_collected():
+        part = Part()
+    gone = weakref.ref(part)
+    del part
+    gc.collect()
+    assert gone() is not None  # It is no longer looked at.
+    with nothing_collected():
+        assert gone() is None
     gc.unfreeze()
