@@ -42,6 +42,14 @@ _names = (
 )
 
 
+def _with(
+    command: Callable[..., Any], *options: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> Callable[..., Any]:
+    for each in options:
+        command = each(command)
+    return command
+
+
 def format(command: Callable[..., Any]) -> Callable[..., Any]:
     """--format text|json."""
     return click.option(
@@ -66,7 +74,8 @@ def config(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def asking(command: Callable[..., Any]) -> Callable[..., Any]:
     """What `status` takes."""
-    for decorate in (
+    return _with(
+        command,
         click.option("--url", help="Where the daemon answers (default: by the settings)."),
         click.option(
             "--http.config.file",
@@ -84,9 +93,7 @@ def asking(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         config,
         format,
-    ):
-        command = decorate(command)
-    return command
+    )
 
 
 def checks(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -108,7 +115,8 @@ def webhook_url(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 def benching(command: Callable[..., Any]) -> Callable[..., Any]:
     """What `bench` takes."""
-    for decorate in (
+    return _with(
+        command,
         click.argument("directory", type=PATH),
         config,
         checks,
@@ -123,57 +131,56 @@ def benching(command: Callable[..., Any]) -> Callable[..., Any]:
         *_names,
         click.option("--seed", type=int, default=1, show_default=True, help="Of all chance."),
         click.option("--rivals", is_flag=True, help="Measure the rules of others, too."),
-    ):
-        command = decorate(command)
-    return command
+    )
 
 
 def running(command: Callable[..., Any]) -> Callable[..., Any]:
     """The settings that `run` takes as flags."""
-    for decorate in reversed(
-        (
-            click.argument("paths", nargs=-1, type=PATH),
-            config,
-            click.option(
-                "--state-dir", type=PATH, help="Where to keep what was read and counted."
-            ),
-            click.option(
-                "--listen",
-                "--web.listen-address",
-                metavar="HOST:PORT",
-                help="Where to serve; none: nowhere.",
-            ),
-            click.option(
-                "--web.config.file",
-                "web_config",
-                type=PATH,
-                help="TLS and users, in the format of Prometheus' exporters.",
-            ),
-            click.option(
-                "--textfile",
-                type=PATH,
-                help="Write the metrics to this file, for node_exporter's textfile collector.",
-            ),
-            webhook_url("Where to post critical findings."),
-            checks,
-            *_names,
-            click.option(
-                "--sweep-interval", metavar="TIME", help="How often to look at every file."
-            ),
-            click.option(
-                "--log-level",
-                type=click.Choice(["debug", "info", "warning", "error"]),
-                help="Say no less than this. Default: info.",
-            ),
-            click.option(
-                "--log-format",
-                type=click.Choice(["auto", "console", "json"]),
-                help="Default: console at a terminal, else JSON.",
-            ),
-        )
-    ):
-        command = decorate(command)
-    return command
+    return _with(
+        command,
+        *reversed(
+            (
+                click.argument("paths", nargs=-1, type=PATH),
+                config,
+                click.option(
+                    "--state-dir", type=PATH, help="Where to keep what was read and counted."
+                ),
+                click.option(
+                    "--listen",
+                    "--web.listen-address",
+                    metavar="HOST:PORT",
+                    help="Where to serve; none: nowhere.",
+                ),
+                click.option(
+                    "--web.config.file",
+                    "web_config",
+                    type=PATH,
+                    help="TLS and users, in the format of Prometheus' exporters.",
+                ),
+                click.option(
+                    "--textfile",
+                    type=PATH,
+                    help="Write the metrics to this file, for node_exporter's textfile collector.",
+                ),
+                webhook_url("Where to post critical findings."),
+                checks,
+                *_names,
+                click.option(
+                    "--sweep-interval", metavar="TIME", help="How often to look at every file."
+                ),
+                click.option(
+                    "--log-level",
+                    type=click.Choice(["debug", "info", "warning", "error"]),
+                    help="Say no less than this. Default: info.",
+                ),
+                click.option(
+                    "--log-format",
+                    type=click.Choice(["auto", "console", "json"]),
+                    help="Default: console at a terminal, else JSON.",
+                ),
+            )
+        ),
+    )
 
 
 def diagnosing_settings(flags: dict[str, Any]) -> Settings:
@@ -190,7 +197,8 @@ def reading(flags: dict[str, Any]) -> dict[str, Any]:
 
 def diagnosing(command: Callable[..., Any]) -> Callable[..., Any]:
     """What `check`, `replay` and `inspect` share."""
-    for decorate in (
+    return _with(
+        command,
         click.argument("paths", nargs=-1, required=True, type=PATH),
         config,
         format,
@@ -198,9 +206,7 @@ def diagnosing(command: Callable[..., Any]) -> Callable[..., Any]:
         *_names,
         click.option("--run-config", type=PATH, help="The run's configuration file."),
         click.option("--whole-file", is_flag=True, help="Take a file as one segment."),
-    ):
-        command = decorate(command)
-    return command
+    )
 
 
 def fail_on(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -216,7 +222,8 @@ def fail_on(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def showing(command: Callable[..., Any]) -> Callable[..., Any]:
     """What `demo` takes."""
-    for decorate in (
+    return _with(
+        command,
         click.option(
             "--keep",
             is_flag=True,
@@ -229,6 +236,4 @@ def showing(command: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             help="How long it takes.",
         ),
-    ):
-        command = decorate(command)
-    return command
+    )
