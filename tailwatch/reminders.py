@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from .core.findings import Transition
-from .core.notices import Notice
+from .core.notices import RESOLVED, Notice
 from .messages import ReceiverPolicy
 from .tracked import Tracked
 
@@ -41,7 +41,7 @@ class Reminder:
     def told(self, notices: Iterable[Notice], monotonic_s: float) -> None:
         """It has taken *notices*."""
         for notice in notices:
-            if notice.type == "finding.resolved":
+            if notice.type == RESOLVED:
                 self._ended[_of(notice)] = (monotonic_s + RESOLVED_FOR_S, notice)
 
     def standing(self, tracked: Tracked) -> Iterator[Transition]:

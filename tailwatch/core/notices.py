@@ -10,6 +10,9 @@ from typing import Any
 from .findings import Transition, TransitionKind
 from .numbers import jsonable
 
+FIRING = f"finding.{TransitionKind.FIRING.value}"
+RESOLVED = f"finding.{TransitionKind.RESOLVED.value}"
+"""The types of notices that tell of findings."""
 DIGEST_NOTICES_MAX = 500
 """As JSON some 600 KB: less than what web servers take without being asked."""
 
@@ -21,7 +24,7 @@ class Notice:
 
     Attributes:
         key: The same for the same transition in this process, after a crash, and on a replay.
-        type: "finding.firing", "finding.resolved" or "test".
+        type: `FIRING`, `RESOLVED` or "test".
         time_s: When it happened, Unix seconds.
         data: The facts; JSON-able, no NaN.
     """

@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .notices import DIGEST_NOTICES_MAX, Notice, digest_key
+from .notices import DIGEST_NOTICES_MAX, FIRING, Notice, digest_key
 
 INTERVAL_S = 1.0
 """At most one message a second: what Slack allows a webhook."""
@@ -185,5 +185,5 @@ class Outbox:
         """How many of those that wait, from the first on, may be in one message."""
         if self.mixes:
             return len(self.waiting)
-        firing = itertools.takewhile(lambda notice: notice.type == "finding.firing", self.waiting)
+        firing = itertools.takewhile(lambda notice: notice.type == FIRING, self.waiting)
         return sum(1 for _ in firing)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.notices import Notice
+from ..core.notices import RESOLVED, Notice
 from ..core.numbers import shown, spoken
 from ..core.sparkline import sparkline
 
-RESOLVED = "finding.resolved"
 DIGEST_LINES_MAX = 20
 _WORDS = {"critical": "CRITICAL", "warning": "Warning", "info": "Info"}
 
