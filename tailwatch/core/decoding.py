@@ -6,10 +6,12 @@ import ast
 import json
 import re
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+import msgspec.structs
 
 # Text for `int` of more digits than a double holds; Python refuses 4,300 and more.
 _INT_DIGITS_MAX = 400
@@ -52,6 +54,54 @@ def decode(data: bytes) -> Any:
         # A hole of NULs is what copytruncate leaves before the first row.
         text = data.lstrip(b"\0").decode("utf-8-sig")
         return _lenient.decode(text.strip())
+
+
+class Member(NamedTuple):
+    """
+    One key of the objects that a decoder is made for.
+
+    Attributes:
+        name: The attribute that its value becomes.
+        kind: `float`: a number, made a float; `Any`: any value; `PASSED`: any value, which is
+            checked and not made into anything.
+    """
+
+    key: str
+    name: str
+    kind: Any
+
+
+PASSED = msgspec.Raw
+
+
+def decoder_of(members: Sequence[Member]) -> Callable[[bytes], Any]:
+    """
+    Make a decoder of lines that are an object with just these keys.
+
+    What it accepts, `decode` reads as the same. For all else it raises what `decode` does.
+    """
+    kind = msgspec.defstruct(
+        "Members",
+        [(member.name, member.kind) for member in members],
+        rename={member.name: member.key for member in members},
+        forbid_unknown_fields=True,
+    )
+    if all(member.kind is not PASSED for member in members):
+        return msgspec.json.Decoder(kind).decode
+    within = msgspec.json.Decoder(tuple[kind]).decode  # type: ignore[valid-type]
+
+    def passing(line: bytes) -> Any:
+        # Passed text is not checked to be UTF-8; and a passed value may be nested one level deeper
+        # than one that is decoded, but for the list around it.
+        if not line.isascii():
+            raise ValueError
+        return within(b"[" + line + b"]")[0]
+
+    return passing
+
+
+as_dict = msgspec.structs.asdict
+"""The attributes of what such a decoder gave."""
 
 
 def objects(data: bytes) -> tuple[list[dict[str, Any]], str | None]:

@@ -5,35 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any
 
-from .numbers import number
-from .plans import TABLE, Plan, Planner, get, size
+from .plans import TABLE, Found, Plan, Planner, size
+from .shortcuts import Shortcut
 
 WORSE_ROWS_MAX = 10
 """For so many rows in a row a worse source of a field is not believed, once a better spoke."""
-
-
-@dataclass(slots=True)
-class Found:
-    """
-    The fields of one row.
-
-    Attributes:
-        values: Canonical field -> number; NaN and infinities are numbers.
-        evals: Key -> evaluation loss, for each evaluation set.
-        nulls: Fields whose best source is there, and null.
-        ranks: Canonical field -> which of its sources was read, if it has a value. Not to be
-            changed: rows share it.
-        plan: What was looked for.
-    """
-
-    values: dict[str, float]
-    evals: dict[str, float]
-    nulls: tuple[str, ...]
-    ranks: dict[str, int]
-    plan: Plan
 
 
 @dataclass(slots=True)
@@ -113,6 +91,7 @@ class FieldMap:
         self.own_eval = (mapped or {}).get("eval_loss")
         self._planner = Planner(mapped or {}, ignored)
         self._plans: dict[tuple[object, ...], Plan] = {}
+        self._shortcuts: dict[tuple[object, ...], Shortcut | None] = {}
         self._keys = 0
         own = repr((sorted((mapped or {}).items()), sorted(ignored)))
         self.version = hashlib.sha256((TABLE + own).encode()).hexdigest()[:16]
@@ -123,40 +102,7 @@ class FieldMap:
 
     def read(self, record: Mapping[str, object]) -> Found:
         """Return the fields that *record* has."""
-        plan = self.plan(record)
-        values: dict[str, float] = {}
-        ranks = plan.ranks
-        nulls: tuple[str, ...] = ()
-        for name, rank, key, path, reading, as_is, more in plan.candidates:
-            if name in values or name in nulls:
-                # Of several policies the one that is not finite speaks for them all.
-                if more and rank == ranks[name]:
-                    other = reading(get(record, path))
-                    if other is not None and not isfinite(other):
-                        values[name] = other
-                continue
-            raw = record[key] if key is not None else get(record, path)
-            if as_is and type(raw) is float:
-                value: float | None = raw
-            elif raw is None:
-                nulls += (name,)
-                continue
-            else:
-                value = reading(raw)
-            if value is not None:
-                values[name] = value
-                if rank != ranks[name]:
-                    ranks = {**ranks, name: rank}
-        evals: dict[str, float] = {}
-        for key, path in plan.evals:
-            raw = get(record, path)
-            if raw is None:
-                nulls += ("eval_loss",)
-            elif (value := number(raw)) is not None:
-                evals[key] = value
-        if evals:
-            values["eval_loss"] = next(iter(evals.values()))
-        return Found(values, evals, nulls, ranks, plan)
+        return self.plan(record).read(record)
 
     def plan(self, record: Mapping[str, object]) -> Plan:
         """What to read of rows of the shape of *record*."""
@@ -166,10 +112,18 @@ class FieldMap:
             plan = self._keep(shape, self._planner.plan(record))
         return plan
 
+    def shortcut(self, record: Mapping[str, Any]) -> Shortcut | None:
+        """How to read more rows of the shape of *record*; None if that needs whole rows."""
+        shape, plan = self._planner.shape(record), self.plan(record)
+        if shape not in self._shortcuts:
+            self._shortcuts[shape] = Shortcut.of(record, plan, self._planner.heads)
+        return self._shortcuts[shape]
+
     def _keep(self, shape: tuple[object, ...], plan: Plan) -> Plan:
         keys = size(shape)
         if self._keys + keys > self._KEYS_MAX or len(self._plans) >= self._PLANS_MAX:
             self._plans.clear()
+            self._shortcuts.clear()
             self._keys = 0
         self._plans[shape] = plan
         self._keys += keys

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .fields import FieldMap, Found
+from .fields import FieldMap
 from .labels import METADATA_KEYS, METADATA_LABELS
 from .numbers import number
+from .plans import Found
 from .rows import Row, RowKind
 
 USES_MAX = 256

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import NamedTuple
 
 from . import aliases, labels
 from .aliases import ALIASES, WRAPPERS, Source
+from .numbers import number
 from .readings import AS_IS, READINGS
 
 Path = tuple[str, ...]
@@ -66,6 +68,63 @@ class Plan:
     is_metadata: bool
     has_score: bool
     special: bool
+
+    def read(self, record: Mapping[str, object]) -> Found:
+        """Return the fields of *record*, a row of this shape."""
+        values: dict[str, float] = {}
+        ranks = self.ranks
+        nulls: tuple[str, ...] = ()
+        for name, rank, key, path, reading, as_is, more in self.candidates:
+            if name in values or name in nulls:
+                # Of several policies the one that is not finite speaks for them all.
+                if more and rank == ranks[name]:
+                    other = reading(get(record, path))
+                    if other is not None and not isfinite(other):
+                        values[name] = other
+                continue
+            raw = record[key] if key is not None else get(record, path)
+            if as_is and type(raw) is float:
+                value: float | None = raw
+            elif raw is None:
+                nulls += (name,)
+                continue
+            else:
+                value = reading(raw)
+            if value is not None:
+                values[name] = value
+                if rank != ranks[name]:
+                    ranks = {**ranks, name: rank}
+        evals: dict[str, float] = {}
+        for key, path in self.evals:
+            raw = get(record, path)
+            if raw is None:
+                nulls += ("eval_loss",)
+            elif (value := number(raw)) is not None:
+                evals[key] = value
+        if evals:
+            values["eval_loss"] = next(iter(evals.values()))
+        return Found(values, evals, nulls, ranks, self)
+
+
+@dataclass(slots=True)
+class Found:
+    """
+    The fields of one row.
+
+    Attributes:
+        values: Canonical field -> number; NaN and infinities are numbers.
+        evals: Key -> evaluation loss, for each evaluation set.
+        nulls: Fields whose best source is there, and null.
+        ranks: Canonical field -> which of its sources was read, if it has a value. Not to be
+            changed: rows share it.
+        plan: What was looked for.
+    """
+
+    values: dict[str, float]
+    evals: dict[str, float]
+    nulls: tuple[str, ...]
+    ranks: dict[str, int]
+    plan: Plan
 
 
 class Planner:
@@ -161,7 +220,7 @@ class Planner:
         keys = tuple(record)
         if self.heads.isdisjoint(record):
             return keys
-        return (keys, *((key, _shape(record[key])) for key in record if key in self.heads))
+        return (keys, *((key, nested_shape(record[key])) for key in record if key in self.heads))
 
 
 def size(shape: object) -> int:
@@ -214,12 +273,13 @@ def _is_eval_score(key: str) -> bool:
     return aliases.EVAL_SCORE.fullmatch(key) is not None and not _is_eval_loss(key)
 
 
-def _shape(value: object, depth: int = 1) -> object:
+def nested_shape(value: object, depth: int = 1) -> object:
+    """What the value of a head contributes to the shape of its row."""
     if type(value) is not dict or depth >= _DEPTH_MAX:
         return None
     return (
         tuple(value),
-        *((key, _shape(v, depth + 1)) for key, v in value.items() if type(v) is dict),
+        *((key, nested_shape(v, depth + 1)) for key, v in value.items() if type(v) is dict),
     )
 
 

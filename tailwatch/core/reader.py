@@ -10,16 +10,16 @@ from typing import Any
 from ..errors import StateOutdated
 from .check import Check, RunConfig
 from .decoding import objects
-from .fields import FieldMap, Sources
+from .fields import FieldMap
 from .findings import Transition
 from .header import Header
 from .lines import Line, LineBuffer
 from .monitor import RunMonitor
 from .observer import Observer
 from .progress import Progress
-from .rows import RowKind, make_row
+from .row_maker import RowMaker
+from .rows import Row, RowKind
 from .runconfig import combined, from_record
-from .steps import StepAxis
 
 SKIP_BYTES = 64 * 1024
 """A file without a training field in so many bytes of lines is no metric file."""
@@ -63,11 +63,8 @@ class RunReader:
         self._beside = config
         self._within: RunConfig | None = None
         self._checks, self._whole_file = checks, whole_file
-        self._fields = fields or FieldMap()
-        self._sources = Sources()
-        self._steps = StepAxis()
+        self._maker = RowMaker(fields or FieldMap())
         self._header: Header | None = None
-        self._rewarded = self._adversarial = False
         self.progress = Progress()
         self.heard = (0, False, 0.0)
         self._lines = LineBuffer(offset=0)
@@ -84,7 +81,7 @@ class RunReader:
     def anew(self) -> RunReader:
         """A reader as this one was at first."""
         return RunReader(
-            self._checks, self._beside, fields=self._fields, whole_file=self._whole_file
+            self._checks, self._beside, fields=self._maker.fields, whole_file=self._whole_file
         )
 
     def configure(self, config: RunConfig | None) -> None:
@@ -166,13 +163,15 @@ class RunReader:
         """
         lines, self._lines = self._lines, LineBuffer(offset=0)
         self.first_line, self._header = b"", None
-        self._steps.source_restarted()
+        self._maker.source_restarted()
         self.monitor.source_restarted()
         return lines
 
     def _take(self, line: Line) -> list[Transition]:
         if self._observer is not None:
             self._observer.line(line)
+        elif (row := self._maker.of_line(line, self.rows + 1)) is not None:
+            return self._follow(row)
         if line.too_long:
             self._bad("too_long")
             return []
@@ -213,24 +212,23 @@ class RunReader:
             self._observer.bad_line(reason)
 
     def _evaluate(self, record: dict[str, Any], offset: int) -> list[Transition]:
-        row = make_row(record, self._fields, self._sources, self.rows + 1, offset)
-        row = self._steps.place(row)
+        row = self._maker.of_record(record, self.rows + 1, offset)
         if row.kind is RowKind.METADATA or not self.rows:
             self._describe(record)
-        self._rewarded = row.rewarded = self._rewarded or "reward" in row.values
+        if self._observer is not None:
+            self._observer.row(record, row)
+        return self._follow(row)
+
+    def _follow(self, row: Row) -> list[Transition]:
         self.progress.update(row)
         evals = row.kind is RowKind.EVAL
         self.heard = (self.heard[0] + evals, evals, self.progress.step or 0.0)
-        seen = "discriminator_loss" in row.values
-        self._adversarial = row.adversarial = self._adversarial or seen
         self.rows += 1
         if self.first_step is None and row.kind is not RowKind.METADATA:
             self.first_step = row.step
         self.is_metric = self.is_metric or row.has_training_field
         self.last_loss = row.values.get("loss", self.last_loss)
         self.last_timestamp_s = row.timestamp_s or self.last_timestamp_s
-        if self._observer is not None:
-            self._observer.row(record, row)
         return self.monitor.update(row)
 
     def _describe(self, record: dict[str, Any]) -> None:
@@ -249,13 +247,10 @@ class RunReader:
             "first_step": self.first_step,
             "last_loss": self.last_loss,
             "last_timestamp_s": self.last_timestamp_s,
-            "fields": self._fields.version,
-            "sources": self._sources.to_state(),
-            "steps": self._steps.to_state(),
+            "fields": self._maker.fields.version,
+            **self._maker.to_state(),
             "within": self._within and asdict(self._within),
-            "rewarded": self._rewarded,
             "progress": self.progress.to_state(),
-            "adversarial": self._adversarial,
             "header": [self._header.text, self._header.lines] if self._header else None,
             "monitor": self.monitor.to_state(),
         }
@@ -276,14 +271,11 @@ class RunReader:
             StateOutdated: See `RunMonitor.from_state`; or what the keys mean has changed.
         """
         reader = cls(checks, config, fields=fields)
-        if state.get("fields") != reader._fields.version:
+        if state.get("fields") != reader._maker.fields.version:
             raise StateOutdated("the table of fields has changed")
-        reader._sources = Sources(**state["sources"])
-        reader._steps = StepAxis(**state["steps"])
+        reader._maker.restore(state)
         reader._within = state["within"] and RunConfig(**state["within"])
-        reader._rewarded = state["rewarded"]
         reader.progress = Progress(**state["progress"])
-        reader._adversarial = state["adversarial"]
         if state["header"] is not None:
             reader._header = Header(*state["header"])
         reader.monitor = RunMonitor.from_state(checks, config, state["monitor"])

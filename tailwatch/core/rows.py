@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from . import aliases, labels
-from .fields import FieldMap, Found, Sources
+from .fields import FieldMap, Sources
+from .plans import Found
 
 BAD_LINE_REASONS = ("not_json", "not_object", "too_deep", "too_long")
 """Why a line was counted and passed: the closed label set of `tailwatch_bad_lines_total`."""
@@ -88,7 +89,13 @@ def make_row(
     >>> row.step, row.values, row.kind.value
     (7, {'loss': nan}, 'train')
     """
-    found = fields.read(record)
+    return row_of(record, fields.read(record), sources, number, offset)
+
+
+def row_of(
+    record: Mapping[str, object], found: Found, sources: Sources, number: int, offset: int
+) -> Row:
+    """Make a row of what was *found* in *record*."""
     values, plan = found.values, found.plan
     kind = RowKind.TRAIN
     if plan.special or found.evals:

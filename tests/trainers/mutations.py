@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections.abc import Sequence
 
 SOUND: list[bytes] = [
     json.dumps(record).encode()
@@ -40,9 +41,9 @@ PARTS = [
 ]  # fmt: skip
 
 
-def mutated(rng: random.Random) -> bytes:
-    """One line; now and then a sound one."""
-    line = rng.choice(SOUND)
+def mutated(rng: random.Random, sound: Sequence[bytes] = SOUND) -> bytes:
+    """One line, made of one of those that are *sound*; now and then such a one itself."""
+    line = rng.choice(sound)
     for _ in range(rng.choice((0, 1, 1, 1, 2, 3, 6))):
         line = rng.choice((_flip, _cut, _glue, _nest, _repeat, _insert, _swap))(line, rng)
     return line[:20_000]
