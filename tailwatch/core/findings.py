@@ -143,6 +143,9 @@ class Lifecycle:
     [None, <TransitionKind.FIRING: 'firing'>, None, <TransitionKind.RESOLVED: 'resolved'>]
     >>> [life.advance(up) for up in (True, True)], life.continues
     ([None, <TransitionKind.FIRING: 'firing'>], True)
+
+    Attributes:
+        calm: Whether it is inactive, and one more row with the level down changes nothing.
     """
 
     hold: Hold
@@ -150,6 +153,14 @@ class Lifecycle:
     rows_in_level: int = 0
     rows_since_resolved: int | None = None
     continues: bool = field(default=False)
+    calm: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        """It may be one that was kept."""
+        self._settle()
+
+    def _settle(self) -> None:
+        self.calm = self.state is FindingState.INACTIVE and self.rows_since_resolved is None
 
     def advance(self, up: bool, *, hovers: bool = False) -> TransitionKind | None:
         """
@@ -165,8 +176,9 @@ class Lifecycle:
             return self._while_firing(up or hovers)
         if not up:
             self.state, self.rows_in_level = FindingState.INACTIVE, 0
+            self._settle()
             return None
-        self.state = FindingState.PENDING
+        self.state, self.calm = FindingState.PENDING, False
         self.rows_in_level += 1
         if 0 < self.hold.rows <= self.rows_in_level:
             return self._fire()
@@ -188,6 +200,7 @@ class Lifecycle:
     def rearm(self) -> None:
         """The trainer resumed: what fires from here on is a new finding."""
         self.rows_since_resolved = None
+        self._settle()
 
     def _while_firing(self, up: bool) -> TransitionKind | None:
         if up or self.hold.clear_rows is None:
@@ -199,6 +212,7 @@ class Lifecycle:
     def _fire(self) -> TransitionKind:
         self.continues = self.rows_since_resolved is not None
         self.state, self.rows_in_level, self.rows_since_resolved = FindingState.FIRING, 0, None
+        self.calm = False
         return TransitionKind.FIRING
 
     def to_state(self) -> list[Any]:

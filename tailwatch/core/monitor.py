@@ -28,7 +28,6 @@ from .watched import Watched, inspect
 
 RECENT_LOSSES = 30
 SHAPES_MAX = 256
-_INACTIVE = FindingState.INACTIVE
 
 
 class RunMonitor:
@@ -96,18 +95,15 @@ class RunMonitor:
             if len(self._readers) >= SHAPES_MAX:
                 self._readers.clear()
             concerned = [w for w in self.watched if w.check.concerns(row)]
+            for each in concerned:
+                each.fed = each.fed or not each.quarantined
             readers = self._readers[shape] = concerned, self.curve.drawn(row)
         self.curve.update(row, readers[1])
         for each in readers[0]:
-            if each.quarantined:
-                continue
-            each.fed = True
             try:
-                evidence = each.check.update(row)
+                evidence = each.update(row)
                 # Nearly all rows of nearly all checks end here.
-                life = each.life
-                calm = life.state is _INACTIVE and life.rows_since_resolved is None
-                if calm and evidence is None:
+                if evidence is None and (each.life.calm or each.quarantined):
                     continue
                 if evidence is not None and each.check.check_set == "user":
                     inspect(evidence)

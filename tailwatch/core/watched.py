@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from ..errors import StateOutdated
 from .check import Check
 from .findings import Evidence, Lifecycle, Mark, Transition, TransitionKind
+from .rows import Row
 
 T = TypeVar("T")
 _WORDS = {
@@ -50,6 +51,7 @@ class Watched:
 
     Attributes:
         error: What kind of error it raised, until that was asked for.
+        update: The check's own; once it is taken out, one that says nothing.
         fed: A row of this segment had what it reads.
         pending: What it said on the last row, while that is not yet firing.
     """
@@ -61,6 +63,11 @@ class Watched:
     pending: Evidence | None = None
     fed: bool = False
     error: str = ""
+    update: Callable[[Row], Evidence | None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """What rows are given to is looked up once."""
+        self.update = _nothing if self.quarantined else self.check.update
 
     def ask(self, question: Callable[[], T], default: T) -> T:
         """What the check answers; one that raises is taken out, and *default* stands for it."""
@@ -76,7 +83,7 @@ class Watched:
 
     def fail(self, error: Exception) -> None:
         """It raised: it is out for this segment."""
-        self.quarantined, self.error = True, type(error).__name__
+        self.quarantined, self.error, self.update = True, type(error).__name__, _nothing
 
     def readiness(self) -> Readiness:
         """Whether it can speak of the next row, and if not, why."""
@@ -161,7 +168,12 @@ class Watched:
             fed,
         )
         made.check = made.ask(lambda: check.from_state(_named(check, values)), made.check)
+        made.__post_init__()
         return made
+
+
+def _nothing(row: Row) -> None:
+    """What a check that was taken out says of a row."""
 
 
 def _named(check: type[Check], values: list[Any]) -> dict[str, Any]:
