@@ -21,23 +21,29 @@ class Sources:
 
     A log may hold the loss of each step and, now and then, an average under a worse
     name: two series that must not be mixed.
+
+    Attributes:
+        rank: Field -> which of its sources is the run's own.
+        worse_rows: Field -> in how many rows running there was a worse one.
+        agreed: Sources and names of the fields of the last row, if it was as it should be: a row
+            of the same needs no settling.
     """
 
     rank: dict[str, int] = field(default_factory=dict)
     worse_rows: dict[str, int] = field(default_factory=dict)
-    _agreed: tuple[dict[str, int], tuple[str, ...]] | None = field(default=None, repr=False)
+    agreed: tuple[dict[str, int], tuple[str, ...]] | None = field(default=None, repr=False)
 
     def settle(self, found: Found) -> None:
         """Take out of *found* what came from a worse source than the run's own."""
         # Nearly every row: the same fields, from the same sources as those of the row before.
         names = tuple(found.values)
-        agreed = self._agreed
+        agreed = self.agreed
         if agreed is not None and found.ranks is agreed[0] and names == agreed[1]:
             return
         for name in names:
             if name in found.ranks and not self._own(name, found.ranks[name]):
                 del found.values[name]
-        self._agreed = None if self.worse_rows else (found.ranks, names)
+        self.agreed = None if self.worse_rows else (found.ranks, names)
 
     def _own(self, name: str, rank: int) -> bool:
         """Whether a field's source is the run's own; now and then it becomes that."""

@@ -8,7 +8,7 @@ from typing import Any
 from .fields import FieldMap, Sources
 from .lines import Line
 from .plans import Plan
-from .rows import Row, RowKind, row_of
+from .rows import Row, RowKind, plain_row, row_of
 from .shortcuts import Shortcut
 from .steps import StepAxis
 
@@ -57,15 +57,20 @@ class RowMaker:
 
     def of_line(self, line: Line, number: int) -> Row | None:
         """The row of a line that looks like those before; None if its object is needed."""
-        if self._shortcut is None:
+        shortcut = self._shortcut
+        if shortcut is None:
             return None
-        read = self._shortcut.read(line.data)
-        if read is None:
-            self._plan = self._shortcut = None
-            return None
-        row = row_of(*read, self.sources, number, line.offset)
-        # What describes the run is wanted whole.
-        return None if row.kind is RowKind.METADATA else self._finish(row)
+        if shortcut.plain and self.sources.agreed == shortcut.usual:
+            # Nearly every line of nearly every run.
+            values = shortcut.values(line.data)
+            if values is not None:
+                return self._finish(plain_row(values, number, line.offset))
+        elif (read := shortcut.read(line.data)) is not None:
+            row = row_of(*read, self.sources, number, line.offset)
+            # What describes the run is wanted whole.
+            return None if row.kind is RowKind.METADATA else self._finish(row)
+        self._plan = self._shortcut = None
+        return None
 
     def _finish(self, row: Row) -> Row:
         values = row.values

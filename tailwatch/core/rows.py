@@ -14,6 +14,7 @@ BAD_LINE_REASONS = ("not_json", "not_object", "too_deep", "too_long")
 """Why a line was counted and passed: the closed label set of `tailwatch_bad_lines_total`."""
 
 
+_STEP_MAX = 1e18
 _NO_POINT = aliases.TRAINING_FIELDS | aliases.SPEED_FIELDS
 
 
@@ -111,7 +112,7 @@ def row_of(
     else:
         found.evals.clear()
     step = values.pop("step", None)
-    has_step = step is not None and abs(step) < 1e18
+    has_step = step is not None and abs(step) < _STEP_MAX
     return Row(
         number,
         whole(step) if step is not None and has_step else number,
@@ -124,6 +125,14 @@ def row_of(
         found.evals,
         found.nulls,
     )
+
+
+def plain_row(values: dict[str, float], number: int, offset: int) -> Row:
+    """Make a row of training of its *values*, which are finite and of the run's own sources."""
+    step = values.pop("step", None)
+    if step is None or not -_STEP_MAX < step < _STEP_MAX:
+        return Row(number, number, values, offset, has_step=False)
+    return Row(number, int(step) if step.is_integer() else step, values, offset)
 
 
 def _kind(record: Mapping[str, object], found: Found) -> RowKind:

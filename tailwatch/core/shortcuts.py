@@ -22,6 +22,10 @@ class Shortcut:
     a line with other keys, with a NaN or with a value of an unusual kind is left to those two.
     Values that nobody reads are checked to be JSON, and not made into anything.
 
+    Attributes:
+        plain: Whether all that is read are numbers as they stand, of a row of training.
+        usual: Then, the sources of its fields, and their names: what `Sources` settles.
+
     >>> from tailwatch.core.fields import FieldMap
     >>> shortcut = FieldMap().shortcut({"step": 1, "loss": 2.5, "note": {"of": ["no", "use"]}})
     >>> record, found = shortcut.read(b'{"step": 2, "loss": 2, "note": 7}')
@@ -32,9 +36,15 @@ class Shortcut:
     """
 
     def __init__(
-        self, plan: Plan, nested: Mapping[str, object], members: Sequence[Member], plain: bool
+        self,
+        plan: Plan,
+        nested: Mapping[str, object],
+        members: Sequence[Member],
+        numbers: Mapping[str, str],
     ) -> None:
-        self._plan, self._nested, self._plain = plan, nested, plain
+        plain = bool(numbers)
+        self.usual = plan.ranks, tuple(numbers.values())
+        self._plan, self._nested, self.plain = plan, nested, plain
         self._decode = decoder_of(members)
         read = [member for member in members if not member.name.startswith("_")]
         self._names = [member.name if plain else member.key for member in read]
@@ -66,29 +76,35 @@ class Shortcut:
                 # Only of lists and objects it is cheaper to make nothing.
                 kind = PASSED if type(value) in (dict, list) else Any
                 members.append(Member(key, f"_{n}", kind))
-        return cls(plan, nested, members, bool(numbers)) if names else None
+        return cls(plan, nested, members, numbers) if names else None
 
     def read(self, line: bytes) -> tuple[dict[str, Any], Found] | None:
         """What is read of the object of *line*, and its fields; None if that needs all of it."""
-        try:
-            decoded = self._decode(line)
-        except (ValueError, RecursionError):
+        values = self.values(line)
+        if values is None:
             return None
-        if self._all:
-            values = as_dict(decoded)
-        else:
-            values = dict(zip(self._names, self._get(decoded), strict=False))
-        if self._plain:
+        if self.plain:
             # All floats, each from the best source of its field.
-            return values, Found(values, {}, (), self._plan.ranks, self._plan)
+            in_order = {name: values[name] for name in self.usual[1]}
+            return values, Found(in_order, {}, (), self._plan.ranks, self._plan)
         for key, shape in self._nested.items():
             if nested_shape(values[key]) != shape:
                 return None
         return values, self._plan.read(values)
 
+    def values(self, line: bytes) -> dict[str, Any] | None:
+        """Field -> number of a *plain* shape, key -> value of another; None as for `read`."""
+        try:
+            decoded = self._decode(line)
+        except (ValueError, RecursionError):
+            return None
+        if self._all:
+            return as_dict(decoded)
+        return dict(zip(self._names, self._get(decoded), strict=False))
+
 
 def _numbers(record: Mapping[str, Any], plan: Plan) -> dict[str, str]:
-    """Key -> field, if all that is read of such rows are numbers as they stand; else nothing."""
+    """Key -> field, in the order of the table, if such a shape is plain; else nothing."""
     fields: dict[str, str] = {}
     texts = {c.key for c in plan.candidates if c.reading is denominator}
     for name, _, key, _, reading, as_is, more in plan.candidates:
@@ -101,7 +117,8 @@ def _numbers(record: Mapping[str, Any], plan: Plan) -> dict[str, str]:
         fields[key] = name
     # Of a number there is no right side of "10/438".
     usual = not plan.special and not plan.evals and texts <= fields.keys()
-    return fields if usual else {}
+    trains = not {"loss", "grad_norm"}.isdisjoint(fields.values())
+    return fields if usual and trains else {}
 
 
 def _order_matters(plan: Plan) -> bool:

@@ -62,7 +62,8 @@ class StepAxis:
             self.last, self.counts = float(row.step), "step"
             if epoch is not None:
                 self.last = self._count(epoch, self.last, falls=self.last < self.count)
-                row.step = whole(self.last)
+                if self.base:
+                    row.step = whole(self.last)
         elif self.last is not None and (self.base or row.step < self.last / 2):
             row.step, row.has_step = whole(self.last), False
         return row
