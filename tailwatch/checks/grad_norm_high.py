@@ -6,7 +6,7 @@ import math
 from typing import ClassVar
 
 from ..core.check import Check, Gauge, mark
-from ..core.findings import Evidence, Hold, Mark, Severity
+from ..core.findings import STANDS, Evidence, Hold, Mark, Severity
 from ..core.numbers import shown
 from ..core.rows import Row
 
@@ -64,6 +64,12 @@ class GradNormHigh(Check):
         self.since: Mark | None = None
 
     def update(self, row: Row) -> Evidence | None:
+        return self.diagnose() if self._up(row) else None
+
+    def still_up(self, row: Row) -> Evidence | None:
+        return STANDS if self._up(row) else None
+
+    def _up(self, row: Row) -> bool:
         norm = row.values["grad_norm"]
         if math.isfinite(norm):
             self.rows += 1
@@ -73,7 +79,7 @@ class GradNormHigh(Check):
                 self.since = None
             elif self.since is None:
                 self.since = mark(row)
-        return None if self.since is None else self.diagnose()
+        return self.since is not None
 
     def diagnose(self) -> Evidence | None:
         if not self._high():

@@ -55,12 +55,10 @@ class LossDiverged(FirstAgainstLastCheck):
         "rise_min": RISE_MIN,
     }
 
-    def update(self, row: Row) -> Evidence | None:
-        evidence = super().update(row)
+    def up(self, row: Row) -> bool:
+        up = super().up(row)
         # A segment that starts near zero would diverge by noise.
-        if self.first is None or self.last - self.first < RISE_MIN:
-            return None
-        return evidence
+        return up and self.first is not None and self.last - self.first >= RISE_MIN
 
     def diagnose(self) -> Evidence | None:
         if not self.holds():

@@ -126,6 +126,14 @@ class Check:
         """Take in one row; return the level on it: evidence if up, None if down."""
         raise NotImplementedError
 
+    def still_up(self, row: Row) -> Evidence | None:
+        """
+        `update` while the finding fires: nobody asks what the evidence says, only whether it is.
+
+        For checks that may be up for a whole run, and spend most of their time on the words.
+        """
+        return self.update(row)
+
     def diagnose(self) -> Evidence | None:
         """
         What the rule says of all rows so far, as if they were read at once.

@@ -6,7 +6,7 @@ import math
 from typing import Any, ClassVar, Self
 
 from .check import Check, Gauge, RunConfig, Waiting, mark
-from .findings import Evidence, Hold, Mark
+from .findings import STANDS, Evidence, Hold, Mark
 from .numbers import jsonable, number, shown, spoken
 from .rows import Row
 from .silence import Silence
@@ -92,7 +92,7 @@ class FirstAgainstLastCheck(Check):
         """Whether the rule holds for the losses so far."""
         raise NotImplementedError
 
-    def update(self, row: Row) -> Evidence | None:
+    def up(self, row: Row) -> bool:
         """Take in the loss; one that is not finite leaves the level as it is."""
         loss = row.values["loss"]
         if math.isfinite(loss):
@@ -106,7 +106,15 @@ class FirstAgainstLastCheck(Check):
                 self.since = mark(row)
         # Against a first loss, a loss that is no measure of progress means nothing.
         self.wanders = row.loss_wanders
-        return None if self.since is None or self.wanders else self.diagnose()
+        return self.since is not None and not self.wanders
+
+    def update(self, row: Row) -> Evidence | None:
+        """Take in the loss; what it says is what the rule says."""
+        return self.diagnose() if self.up(row) else None
+
+    def still_up(self, row: Row) -> Evidence | None:
+        """The same without words."""
+        return STANDS if self.up(row) else None
 
     def waiting(self) -> Waiting | None:
         """It compares with a first loss above 0, where a loss measures progress."""

@@ -54,6 +54,10 @@ class Evidence:
     mark: Mark | None
 
 
+STANDS = Evidence("it stands", {}, None)
+"""Of a level that is still up, where nobody asks for more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that is wrong with a run, as `check` prints it."""

@@ -154,7 +154,7 @@ class RunMonitor:
             recent=tuple(self.recent),
             timestamp_s=timestamp_s,
         )
-        each.firing = transition if edge is TransitionKind.FIRING else None
+        each.turn(transition)
         transitions.append(transition)
 
     def _new_segment(self, row: Row) -> list[Transition]:

@@ -51,7 +51,8 @@ class Watched:
 
     Attributes:
         error: What kind of error it raised, until that was asked for.
-        update: The check's own; once it is taken out, one that says nothing.
+        update: The check's own; its `still_up` while its finding fires; once it is taken out, one
+            that says nothing.
         fed: A row of this segment had what it reads.
         pending: What it said on the last row, while that is not yet firing.
     """
@@ -67,7 +68,16 @@ class Watched:
 
     def __post_init__(self) -> None:
         """What rows are given to is looked up once."""
-        self.update = _nothing if self.quarantined else self.check.update
+        self._choose()
+
+    def _choose(self) -> None:
+        told = self.check.update if self.firing is None else self.check.still_up
+        self.update = _nothing if self.quarantined else told
+
+    def turn(self, transition: Transition) -> None:
+        """Its finding fires, or has resolved."""
+        self.firing = transition if transition.kind is TransitionKind.FIRING else None
+        self._choose()
 
     def ask(self, question: Callable[[], T], default: T) -> T:
         """What the check answers; one that raises is taken out, and *default* stands for it."""
@@ -83,7 +93,8 @@ class Watched:
 
     def fail(self, error: Exception) -> None:
         """It raised: it is out for this segment."""
-        self.quarantined, self.error, self.update = True, type(error).__name__, _nothing
+        self.quarantined, self.error = True, type(error).__name__
+        self._choose()
 
     def readiness(self) -> Readiness:
         """Whether it can speak of the next row, and if not, why."""
@@ -168,7 +179,7 @@ class Watched:
             fed,
         )
         made.check = made.ask(lambda: check.from_state(_named(check, values)), made.check)
-        made.__post_init__()
+        made._choose()
         return made
 
 

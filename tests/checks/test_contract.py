@@ -123,6 +123,25 @@ def test_deterministic_and_leaves_rows_alone(
 
 
 @every_check
+@settings(deadline=None, max_examples=60)
+@given(story=stories, rate=rates, silent=st.sets(st.integers(0, 130)))
+def test_without_words_it_is_the_same(
+    check: type[Check], story: list[Row], rate: float | None, silent: set[int]
+) -> None:
+    """Asked only whether it is still up, it answers as `update` does, and learns the same."""
+    spoken, asked = check(), check()
+    for each in (spoken, asked):
+        each.configure(RunConfig(learning_rate=rate))
+    for number, row in enumerate(story):
+        if not check.concerns(row):
+            continue
+        level = asked.still_up(row) if number in silent else asked.update(row)
+        assert (level is None) == (spoken.update(row) is None)
+        assert repr(asked.to_state()) == repr(spoken.to_state())
+        assert repr(asked.diagnose()) == repr(spoken.diagnose())
+
+
+@every_check
 @settings(deadline=None, max_examples=30)
 @given(story=stories, rate=rates)
 def test_what_it_says_is_fit_to_tell(
