@@ -63,7 +63,8 @@ class Member(NamedTuple):
     Attributes:
         name: The attribute that its value becomes.
         kind: `float`: a number, made a float; `Any`: any value; `PASSED`: any value, which is
-            checked and not made into anything.
+            checked and not made into anything; `NO_OBJECT`: any but an object; a list of
+            members: an object with just these.
     """
 
     key: str
@@ -72,6 +73,7 @@ class Member(NamedTuple):
 
 
 PASSED = msgspec.Raw
+NO_OBJECT = int | float | str | bool | list[Any] | None
 
 
 def decoder_of(members: Sequence[Member]) -> Callable[[bytes], Any]:
@@ -80,13 +82,8 @@ def decoder_of(members: Sequence[Member]) -> Callable[[bytes], Any]:
 
     What it accepts, `decode` reads as the same. For all else it raises what `decode` does.
     """
-    kind = msgspec.defstruct(
-        "Members",
-        [(member.name, member.kind) for member in members],
-        rename={member.name: member.key for member in members},
-        forbid_unknown_fields=True,
-    )
-    if all(member.kind is not PASSED for member in members):
+    kind = _struct(members)
+    if not _passes(members):
         return msgspec.json.Decoder(kind).decode
     within = msgspec.json.Decoder(tuple[kind]).decode  # type: ignore[valid-type]
 
@@ -98,6 +95,19 @@ def decoder_of(members: Sequence[Member]) -> Callable[[bytes], Any]:
         return within(b"[" + line + b"]")[0]
 
     return passing
+
+
+def _struct(members: Sequence[Member]) -> type[msgspec.Struct]:
+    return msgspec.defstruct(
+        "Members",
+        [(m.name, _struct(m.kind) if type(m.kind) is list else m.kind) for m in members],
+        rename={m.name: m.key for m in members},
+        forbid_unknown_fields=True,
+    )
+
+
+def _passes(members: Sequence[Member]) -> bool:
+    return any(m.kind is PASSED or (type(m.kind) is list and _passes(m.kind)) for m in members)
 
 
 as_dict = msgspec.structs.asdict

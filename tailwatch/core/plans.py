@@ -15,7 +15,8 @@ from .readings import AS_IS, READINGS
 
 Path = tuple[str, ...]
 
-_DEPTH_MAX = 5
+DEPTH_MAX = 5
+"""How deep fields are nested at most."""
 _NESTED_KEYS_MAX = 512
 
 
@@ -275,7 +276,7 @@ def _is_eval_score(key: str) -> bool:
 
 def nested_shape(value: object, depth: int = 1) -> object:
     """What the value of a head contributes to the shape of its row."""
-    if type(value) is not dict or depth >= _DEPTH_MAX:
+    if type(value) is not dict or depth >= DEPTH_MAX:
         return None
     return (
         tuple(value),
@@ -293,6 +294,6 @@ def _flatten(record: Mapping[str, object], heads: frozenset[str]) -> dict[str, P
         for key in inner:
             deeper = (*path, key)
             flat.setdefault(".".join(deeper), deeper)
-            if type(inner[key]) is dict and len(deeper) < _DEPTH_MAX:
+            if type(inner[key]) is dict and len(deeper) < DEPTH_MAX:
                 queue.append(deeper)
     return flat

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Self
 
-from .decoding import PASSED, Member, as_dict, decoder_of
-from .plans import Found, Plan, nested_shape, size
+from .decoding import NO_OBJECT, PASSED, Member, as_dict, decoder_of
+from .plans import DEPTH_MAX, Found, Path, Plan, get, nested_shape, size
 from .readings import denominator
 
 KEYS_MAX = 512
@@ -38,19 +38,19 @@ class Shortcut:
     def __init__(
         self,
         plan: Plan,
-        nested: Mapping[str, object],
         members: Sequence[Member],
-        numbers: Mapping[str, str],
+        read: Mapping[str, str],
+        *,
+        plain: bool,
+        nested: Mapping[str, object],
     ) -> None:
-        plain = bool(numbers)
-        self.usual = plan.ranks, tuple(numbers.values())
         self._plan, self._nested, self.plain = plan, nested, plain
         self._decode = decoder_of(members)
-        read = [member for member in members if not member.name.startswith("_")]
-        self._names = [member.name if plain else member.key for member in read]
+        self._names = tuple(read)
+        self.usual = plan.ranks, self._names
         # Of one attribute alone it would give the bare value; `zip` leaves out what is too much.
-        self._get = attrgetter(*(member.name for member in read), read[0].name)
-        self._all = plain and len(read) == len(members)
+        self._get = attrgetter(*read.values(), *list(read.values())[:1])
+        self._all = plain and {member.name for member in members} == read.keys()
 
     @classmethod
     def of(cls, record: Mapping[str, Any], plan: Plan, heads: Collection[str]) -> Self | None:
@@ -64,19 +64,22 @@ class Shortcut:
         """
         nested = {key: nested_shape(record[key]) for key in record if key in heads}
         few = len(record) + size(tuple(nested.values())) <= KEYS_MAX
-        if not few or _order_matters(plan) or not all(map(_plain_key, record)):
+        paths = list(_paths(record, heads))
+        named = all(_plain_key(path[-1]) for path in paths)
+        if not few or not named or _order_matters(plan):
             return None
-        numbers = {} if nested else _numbers(record, plan)
-        names = numbers or {key: f"value_{n}" for n, key in enumerate(_read(plan, nested))}
-        members: list[Member] = []
-        for n, (key, value) in enumerate(record.items()):
-            if key in names:
-                members.append(Member(key, names[key], float if numbers else Any))
-            else:
-                # Only of lists and objects it is cheaper to make nothing.
-                kind = PASSED if type(value) in (dict, list) else Any
-                members.append(Member(key, f"_{n}", kind))
-        return cls(plan, nested, members, numbers) if names else None
+        alone = len(paths) == len({".".join(path) for path in paths})
+        if alone and (numbers := _numbers(record, plan)):
+            members, read = _members(record, numbers, heads)
+            read = {name: read[name] for name in numbers.values()}
+            return cls(plan, members, read, plain=True, nested={})
+        keys = {(key,): f"value_{n}" for n, key in enumerate(_read(plan, nested))}
+        members = [
+            Member(key, keys.get((key,), f"_{n}"), Any if (key,) in keys else _passed(record[key]))
+            for n, key in enumerate(record)
+        ]
+        read = {key: name for (key,), name in keys.items()}
+        return cls(plan, members, read, plain=False, nested=nested) if keys else None
 
     def read(self, line: bytes) -> tuple[dict[str, Any], Found] | None:
         """What is read of the object of *line*, and its fields; None if that needs all of it."""
@@ -103,22 +106,59 @@ class Shortcut:
         return dict(zip(self._names, self._get(decoded), strict=False))
 
 
-def _numbers(record: Mapping[str, Any], plan: Plan) -> dict[str, str]:
-    """Key -> field, in the order of the table, if such a shape is plain; else nothing."""
-    fields: dict[str, str] = {}
-    texts = {c.key for c in plan.candidates if c.reading is denominator}
-    for name, _, key, _, reading, as_is, more in plan.candidates:
+def _numbers(record: Mapping[str, Any], plan: Plan) -> dict[Path, str]:
+    """Path -> field, in the order of the table, if such a shape is plain; else nothing."""
+    fields: dict[Path, str] = {}
+    texts = {c.path for c in plan.candidates if c.reading is denominator}
+    for name, _, _, path, reading, as_is, more in plan.candidates:
         if reading is denominator or (name in fields.values() and not more):
             continue
-        if key is None or more or not as_is or key in fields:
+        if more or not as_is or path in fields or type(get(record, path)) not in (int, float):
             return {}
-        if type(record[key]) not in (int, float):
-            return {}
-        fields[key] = name
+        fields[path] = name
     # Of a number there is no right side of "10/438".
     usual = not plan.special and not plan.evals and texts <= fields.keys()
     trains = not {"loss", "grad_norm"}.isdisjoint(fields.values())
     return fields if usual and trains else {}
+
+
+def _paths(record: Mapping[str, Any], heads: Collection[str], to: Path = ()) -> Iterator[Path]:
+    """Where everything is that the shape of a row consists of."""
+    for key, value in record.items():
+        yield (*to, key)
+        if type(value) is dict and (to or key in heads) and len(to) + 1 < DEPTH_MAX:
+            yield from _paths(value, heads, (*to, key))
+
+
+def _members(
+    record: Mapping[str, Any],
+    numbers: Mapping[Path, str],
+    heads: Collection[str],
+    to: Path = (),
+) -> tuple[list[Member], dict[str, str]]:
+    """The members of rows of a plain shape, and where a decoder puts each field."""
+    members: list[Member] = []
+    read: dict[str, str] = {}
+    for n, (key, value) in enumerate(record.items()):
+        path, name, kind = (*to, key), f"_{n}", _passed(value)
+        if path in numbers:
+            name, kind = numbers[path], float
+            read[name] = name
+        elif to or key in heads:
+            # Another shape within is another shape of the row.
+            kind = NO_OBJECT
+            if type(value) is dict and len(path) < DEPTH_MAX:
+                kind, below = _members(value, numbers, heads, path)
+                read |= {field: f"{name}.{at}" for field, at in below.items()}
+            elif type(value) is dict:
+                kind = dict
+        members.append(Member(key, name, kind))
+    return members, read
+
+
+def _passed(value: object) -> Any:
+    # Only of lists and objects it is cheaper to make nothing.
+    return PASSED if type(value) in (dict, list) else Any
 
 
 def _order_matters(plan: Plan) -> bool:

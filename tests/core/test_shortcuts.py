@@ -28,6 +28,7 @@ RECORDS: dict[str, dict[str, Any]] = {
     "below data": {"step": 10, "data": {"actor/pg_loss": 2.5, "training/epoch": 1, "deep": {"x": 1}}},
     "below info": {"info": {"learner": {"p": {"learner_stats": {"total_loss": 2.5, "kl": 1}}}},
                    "config": {"lr": 1, "all": [{"loss": 2.5}]}, "training_iteration": 10},
+    "five deep": {"metrics": {"loss": 2.5, "b": {"c": {"d": {"e": {"f": 1}, "g": 10}}}}, "step": 10},
     "two policies": {"info": {"learner": {"p": {"total_loss": 2.5}, "q": {"total_loss": 5}}}, "step": 10},
 }  # fmt: skip
 
@@ -127,6 +128,31 @@ def test_where_the_order_of_keys_matters_all_is_read() -> None:
     policy = {"learner_stats": {"total_loss": 1.0}}
     literal = "info.learner.q.learner_stats.total_loss"
     assert fields.shortcut({literal: 2.0, "info": {"learner": {"p": policy}}}) is None
+
+
+def test_rows_of_numbers_alone_are_plain() -> None:
+    """Nested ones, too, unless a key with a dot makes two places of one name."""
+    plain = {name for name, record in RECORDS.items() if made(record).plain}
+    one, other = {"a.b": {"c": 1}}, {"a": {"b.c": 2}}
+    loss = {"loss": 2.5, "step": 1}
+
+    assert {"plain", "plain and more", "two losses", "below data", "below info"} <= plain
+    assert plain.isdisjoint({"texts", "a null", "a clock", "a label", "an evaluation"})
+    assert made({"data": loss | one}).plain
+    assert not made({"data": loss | one | other}).plain
+
+
+def test_another_shape_within_is_another_shape() -> None:
+    """An object for a number below a head, or for another object, is left to be read in full."""
+    shortcut = made({"step": 1, "data": {"loss": 2.5, "x": 1, "y": {"z": 1}}})
+    for data in (
+        '{"loss": 2.5, "x": {}, "y": {"z": 1}}',
+        '{"loss": 2.5, "x": 1, "y": 1}',
+        '{"loss": 2.5, "x": 1, "y": {"z": 1, "more": 1}}',
+        '{"loss": 2.5, "x": 1, "y": {}}',
+    ):
+        assert shortcut.read(b'{"step": 1, "data": %s}' % data.encode()) is None
+    assert alike(shortcut, b'{"step": 1, "data": {"loss": 2, "x": [{}], "y": {"z": null}}}')
 
 
 def test_strange_and_very_wide_rows_have_no_shortcut() -> None:
