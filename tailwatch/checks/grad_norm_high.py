@@ -92,7 +92,9 @@ class GradNormHigh(Check):
         )
 
     def _high(self) -> bool:
-        return self.rows >= ROWS_MIN and self.high_rows >= max(COUNT_MIN, self.rows // SHARE)
+        if self.high_rows < COUNT_MIN:  # Nearly every row of nearly every run.
+            return False
+        return self.rows >= ROWS_MIN and self.high_rows >= self.rows // SHARE
 
     def gauge(self) -> Gauge | None:
         if self.waiting():

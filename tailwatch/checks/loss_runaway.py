@@ -121,11 +121,13 @@ class LossRunaway(Check):
         if self.best is None or now < self.best:
             self.best, self.best_step = now, row.step
             self.best_deviation = self.smooth.deviation
+        if now <= limits["factor"] * self.best:
+            return False
         # The mean of losses with a deviation as large as themselves wanders by half in health;
         # the climb itself widens the deviation of now, so that of the best is asked, too.
         noise = limits["best_deviations"] * self.best_deviation
         rise = max(limits["rise_min"], limits["deviations"] * self.smooth.deviation, noise)
-        return now > limits["factor"] * self.best and now - self.best >= rise
+        return now - self.best >= rise
 
     def _runs_away(self, row: Row) -> Evidence:
         assert self.best is not None

@@ -69,7 +69,9 @@ class LrZero(Check):
         if rate != 0:
             self.since = None
             if 0 < rate < 1e300:
-                self.last, self.peak = rate, max(self.peak, rate)
+                self.last = rate
+                if rate > self.peak:
+                    self.peak = rate
             return None
         if self.since is None:
             self.fell = self.last > self.thresholds["fall_share"] * self.peak

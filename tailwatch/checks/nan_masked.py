@@ -86,9 +86,9 @@ class NanMasked(Check):
         if row.kind is not RowKind.TRAIN:
             return None
         loss, norm = row.values.get("loss"), row.values.get("grad_norm")
-        zero = self._zero(row, loss, norm)
+        zero = self._zero(row, loss, norm) if loss == 0 or self.zero_rows else None
         root = self._root(row, loss, norm)
-        null = self._null(row, loss)
+        null = self._null(row, loss) if row.nulls or self.null_rows else None
         message = zero or root or null
         if "nan_count" in row.values:
             counted = self._counted(row, row.values["nan_count"])

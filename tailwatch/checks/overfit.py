@@ -78,11 +78,11 @@ class Overfit(Check):
                 for name, (best, step, _, train, trouble) in self.sets.items()
                 if step < row.step
             }
+        if not row.evals and not self.sets:
+            return None
         for name, value in row.evals.items():
             if math.isfinite(value):
                 self._evaluate(label(name), value, row)
-        if not self.sets:
-            return None
         troubled = [name for name, state in self.sets.items() if state[4]]
         if not troubled:
             return None

@@ -10,6 +10,7 @@ from ..core.numbers import shown
 from ..core.rows import Row, RowKind
 
 WINDOW_ROWS = 50
+_WINDOW = (1 << WINDOW_ROWS) - 1
 FALL_INTERVALS = 2
 
 
@@ -68,7 +69,9 @@ class StepsInterleaved(Check):
                 self.interval = -fall
         self.rows += 1
         # One bit a row: a window that is saved as one number.
-        self.falls = (self.falls << 1 | fell) & ((1 << WINDOW_ROWS) - 1)
+        self.falls = (self.falls << 1 | fell) & _WINDOW
+        if not self.falls:
+            return None
         count = self.falls.bit_count()
         ready = self.rows >= self.thresholds["warm_up_rows"]
         if not ready or count <= self.thresholds["share"] * WINDOW_ROWS:
