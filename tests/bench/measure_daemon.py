@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.e2e.daemon import Daemon, daemon, row, wait_for, write
-from tests.e2e.trouble import counted
 
 
 class Figure(NamedTuple):
@@ -131,8 +130,3 @@ def rows_read(tw: Daemon) -> int:
 def state_bytes(tw: Daemon) -> int:
     """The size of the database, without its log."""
     return os.stat(tw.directory / "state" / "tailwatch.db").st_size
-
-
-def commits(tw: Daemon) -> float:
-    """How often something was kept."""
-    return counted(tw, "tailwatch_commit_duration_seconds_count")
