@@ -9,6 +9,7 @@ too, in a temporary worktree with the tests as they are here, in turn with this 
 from __future__ import annotations
 
 import argparse
+import compileall
 import contextlib
 import importlib
 import json
@@ -54,7 +55,7 @@ def measure_here(part: str) -> None:
 def measure(part: str, tree: Path) -> list[Figure]:
     """The figures of one repeat with the code in *tree*; fewer if it cannot do what is asked."""
     command = [sys.executable, str(tree / "tests" / "bench" / "aims.py"), "--once", part]
-    env = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": ""}
+    env = os.environ | {"PYTHONPATH": str(tree)}
     ran = subprocess.run(
         command, cwd=tree, env=env, stdout=subprocess.PIPE, text=True, check=False
     )
@@ -73,6 +74,7 @@ def worktree(revision: str) -> Iterator[Path]:
         try:
             shutil.rmtree(tree / "tests")
             shutil.copytree(ROOT / "tests", tree / "tests")
+            compileall.compile_dir(tree / "tailwatch", quiet=1)  # As it is here by now.
             yield tree
         finally:
             subprocess.run([*git, "remove", "--force", str(tree)], check=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 
-from tests.bench.measure_daemon import Say, cpu_s, followed, state_bytes, wakeups
+from tests.bench.measure_daemon import Say, cpu_s, followed, settle, state_bytes, wakeups
 from tests.e2e.daemon import Daemon, row, write
 from tests.e2e.trouble import memory_bytes
 
@@ -29,6 +29,10 @@ def many(say: Say) -> None:
             tw.start()
             took_s = time.monotonic() - began_s
             say(f"restart with {MANY:,} runs, ready", "under 3 s", took_s, "s")
+        settle(tw, MANY)
+        say(
+            f"memory, {MANY:,} runs, after a restart", "under 150 MB", memory_bytes(tw) / 1e6, "MB"
+        )
 
 
 def _idle(tw: Daemon, say: Say) -> None:
