@@ -29,8 +29,8 @@ from tests.bench.measure_daemon import Figure
 
 ROOT = Path(__file__).parents[2]
 PARTS = {
-    "speed": ("throughput", "speed", 3),
-    "catch-up": ("catch_up", "catch_up", 3),
+    "speed": ("throughput", "speed", 2),
+    "catch-up": ("catch_up", "catch_up", 2),
     "latency": ("delays", "latency", 2),
     "many": ("scale", "many", 1),
     "scrape": ("scale", "scrape", 2),

@@ -15,6 +15,9 @@ from typing import NamedTuple
 
 from tests.e2e.daemon import Daemon, daemon, row, wait_for, write
 
+AT_REST_S = 0.05
+"""CPU within a second, of a daemon that has nothing to do."""
+
 
 class Figure(NamedTuple):
     """
@@ -104,11 +107,13 @@ def followed(
 def settle(tw: Daemon, runs: int) -> None:
     """Wait until so many runs are known and read, and nothing is left to do."""
     wait_for(lambda: tw.metric("tailwatch_runs", state="active") == runs, 300, f"{runs} runs")
-    while True:
+
+    def at_rest() -> bool:
         before = cpu_s(tw)
         time.sleep(1)
-        if cpu_s(tw) - before < 0.05:
-            return
+        return cpu_s(tw) - before < AT_REST_S
+
+    wait_for(at_rest, 120, "it comes to rest")
 
 
 def wait_for_count(tw: Daemon, rows: int, limit_s: float = 300.0) -> None:

@@ -22,9 +22,9 @@ from pathlib import Path
 from tests.bench.measure_daemon import Say, settle
 from tests.e2e.daemon import Daemon, daemon, row
 
-PAIRS = 20
-WINDOW_S = 0.5
-SETTLE_S = 0.15
+PAIRS = 16
+WINDOW_S = 0.4
+SETTLE_S = 0.1
 LOG_EVERY_S = 0.05
 SIZE = 16
 
