@@ -93,6 +93,7 @@ class Probe:
         self.rows = self.findings = 0
         self.rows_shown = 0.0
         self.delays_s: list[float] = []
+        self.scrapes_s: list[float] = []
         self._write(*[2.0] * RECOVERY_ROWS)
 
     def _write(self, *losses: float) -> None:
@@ -106,15 +107,17 @@ class Probe:
         self._write(math.nan)
         self.findings += 1
         yield
-        wait_for(self._shown, 120, f"finding {self.findings} of the probe is shown")
+        wait_for(self.shown, 120, f"finding {self.findings} of the probe is shown")
         self.delays_s.append(time.monotonic() - began_s)
         self._write(*[2.0] * RECOVERY_ROWS)
 
-    def _shown(self) -> bool:
+    def shown(self) -> bool:
+        began_s = time.monotonic()
         text = self._tw.get("/metrics")[1]
         found = self._COUNT.search(text)
         if found is None:
             return False
+        self.scrapes_s.append(time.monotonic() - began_s)
         self.rows_shown = sum(map(float, self._ROWS.findall(text)))
         assert float(found[1]) <= self.findings, "a finding was counted twice"
         return float(found[1]) == self.findings
@@ -178,6 +181,8 @@ class Soak:
                 f"{statistics.median(ms):.0f} ms, p99 {quantile(ms, 0.99):.0f} ms, "
                 f"worst {max(ms):.0f} ms of {len(ms)}"
             )
+        scrape_ms = 1000 * statistics.median(self.probe.scrapes_s)
+        print(f"  of which a scrape of all runs takes, median: {scrape_ms:.0f} ms")
         for name, delay_s in self.restart_delays_s.items():
             print(f"  with {name} and a new start in between: {1000 * delay_s:.0f} ms")
 
@@ -211,7 +216,7 @@ def soak(tw: Daemon, hook: Receiver, chosen: argparse.Namespace) -> bool:
     seconds = time.monotonic() - began_s
     written = writers.written | {str(went.probe.path): went.probe.rows}
     with contextlib.suppress(AssertionError):  # The report says what is missing.
-        wait_for(lambda: went.probe._shown() and went.probe.rows_shown >= sum(written.values()))
+        wait_for(lambda: went.probe.shown() and went.probe.rows_shown >= sum(written.values()))
         wait_for(lambda: tw.metric("tailwatch_outbox_pending") == 0, 60)
     let_sweep(tw)  # What would be read twice is.
     assert tw.stop() == 0, tw.all_output()[-2000:]
