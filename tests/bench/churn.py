@@ -14,18 +14,16 @@ import contextlib
 import heapq
 import os
 import shutil
-import sqlite3
-import statistics
 import sys
 import tempfile
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tailwatch.packing import unpack
+from tests.bench.growth import Evaluated, report, sample
 from tests.e2e.daemon import Daemon, daemon, row, write
 
 FILES_A_MINUTE = 1000
@@ -35,15 +33,6 @@ PACE_S = 2.0
 """Between what happens to one file: what nobody ever saw could not be found again."""
 COUNTED_AFTER_S = 6.0
 """When a file has been gone for so long its rows are counted: its run may be let go later."""
-
-SERIES = (
-    "RSS, MiB",
-    "descriptors",
-    "threads",
-    "database, MiB",
-    "with its log, MiB",
-    "runs on disk",
-)
 
 
 class Trainers:
@@ -91,49 +80,6 @@ class Trainers:
         self.written[str(path)] += rows
 
 
-def sample(tw: Daemon) -> tuple[float, ...]:
-    """The figures of `SERIES`, now."""
-    assert tw.process is not None
-    process = Path(f"/proc/{tw.process.pid}")
-    status = dict(
-        line.split(":", 1) for line in (process / "status").read_text().splitlines() if line
-    )
-    state = tw.directory / "state"
-    files = sum(entry.stat().st_size for entry in os.scandir(state))
-    database = state / "tailwatch.db"
-    with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
-        runs = connection.execute("SELECT count(*) FROM runs").fetchone()[0]
-    return (
-        int(status["VmRSS"].split()[0]) / 1024,
-        len(os.listdir(process / "fd")),
-        int(status["Threads"]),
-        database.stat().st_size / 2**20,
-        files / 2**20,
-        runs,
-    )
-
-
-class Evaluated:
-    """The rows of each file, as the daemon keeps them in its state."""
-
-    def __init__(self, state: Path) -> None:
-        self._database = state / "tailwatch.db"
-        self.rows: dict[str, int] = {}
-
-    def count(self, paths: Iterable[str]) -> None:
-        """Look up the rows of *paths*; a run that was let go has the rows it had before."""
-        database = f"file:{self._database}?mode=ro"
-        with contextlib.closing(sqlite3.connect(database, uri=True)) as connection:
-            for path in paths:
-                found = connection.execute(
-                    "SELECT state FROM runs WHERE path = ?", (os.fsencode(path),)
-                ).fetchone()
-                # Of what ended long ago no rows are kept; they were counted by then.
-                reader = found and unpack(found[0])["reader"]
-                if reader:
-                    self.rows[path] = reader["rows"]
-
-
 def churn(
     tw: Daemon, minutes: float, trainers: Trainers, evaluated: Evaluated
 ) -> list[tuple[float, ...]]:
@@ -165,23 +111,6 @@ def churn(
     return samples
 
 
-def report(samples: list[tuple[float, ...]]) -> None:
-    """Print how each series went."""
-    times = [each[0] for each in samples]
-    tenth, half = max(1, len(samples) // 10), len(samples) // 2
-    print(f"{'':22} {'first':>9} {'middle':>9} {'last':>9} {'slope/min':>9}")
-    for number, name in enumerate(SERIES, 1):
-        values = [each[number] for each in samples]
-        parts = (
-            values[:tenth],
-            values[half - tenth // 2 : half + tenth // 2 + 1],
-            values[-tenth:],
-        )
-        first, middle, last = (statistics.median(part) for part in parts)
-        slope = statistics.linear_regression(times[half:], values[half:]).slope * 60
-        print(f"{name:22} {first:9.2f} {middle:9.2f} {last:9.2f} {slope:+9.3f}")
-
-
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -197,13 +126,9 @@ def main() -> None:
         time.sleep(3)  # Three sweeps.
         assert tw.stop() == 0, tw.all_output()[-2000:]
         evaluated.count(trainers.written)
-    written, rows = trainers.written, evaluated.rows
-    wrong = sorted(path for path in written if rows.get(path) != written[path])
-    print(f"{len(written)} files in {chosen.minutes:g} minutes, retention {chosen.retention}")
-    print(f"{written.total()} rows written, {sum(rows.values())} evaluated", end="; ")
-    print(f"{len(wrong)} files with a difference")
-    for path in wrong[:5]:
-        print(f"  {Path(path).name}: {written[path]} written, {rows.get(path)} evaluated")
+    files = len(trainers.written)
+    print(f"{files} files in {chosen.minutes:g} minutes, retention {chosen.retention}")
+    evaluated.report(trainers.written)
     report(samples)
 
 
