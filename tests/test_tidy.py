@@ -124,7 +124,7 @@ UNTESTED = {"__init__", "__main__", "errors", "ports", "messages", "observer"}
 
 
 # Ways to fail: an assertion, a wait with a limit, or a helper that makes one of them.
-_PROVES = r"\bassert|wait_for\(|wait_until\(|comes\(|machine\.check\(|pytest\.raises\(|run_state_machine|invoke\("
+_PROVES = r"\bassert|wait_for\(|wait_until\(|comes\(|held\(|machine\.check\(|pytest\.raises\(|run_state_machine|invoke\("
 
 
 def dotted(path: Path) -> str:
