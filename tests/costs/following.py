@@ -7,9 +7,8 @@ import json
 import os
 import random
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from tailwatch.board import Board
 from tailwatch.checks import CHECKS
@@ -25,23 +24,8 @@ from tailwatch.shell.scanner import DirectoryScanner
 from tailwatch.shell.store import SqliteStore
 from tests.bench.throughput import small
 from tests.e2e.daemon import write
+from tests.model.harness import NoWatcher
 from tests.shell.helpers import MemoryLog
-
-
-class _Deaf:
-    """A watcher that is never any use: the tests give the hints."""
-
-    def tend(self, *_: Any) -> Mapping[str, str]:
-        return {}
-
-    def alive(self) -> bool:
-        return True
-
-    def overflows(self) -> int:
-        return 0
-
-    def restarts(self) -> int:
-        return 0
 
 
 class Following:
@@ -61,7 +45,7 @@ class Following:
             inbox=self._inbox,
             scanner=SavesScanner(scanner),
             follower=SavesFollower(follower, scanner),
-            watcher=_Deaf(),
+            watcher=NoWatcher(),
             store=store,
             publisher=self.board,
             clock=SystemClock(),

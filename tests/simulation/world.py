@@ -37,6 +37,7 @@ from tailwatch.messages import (
     Unreadable,
 )
 from tailwatch.ports import World
+from tests.model.harness import NoWatcher
 
 ROOT = "/runs"
 
@@ -200,18 +201,9 @@ class _Follower:
         return self.world.configs.get(path)
 
 
-class _Watcher:
+class _Watcher(NoWatcher):
     def tend(self, missing: set[str], directories: Mapping[str, set[int]]) -> Mapping[str, str]:
         return {ROOT: "events"}
-
-    def alive(self) -> bool:
-        return True
-
-    def overflows(self) -> int:
-        return 0
-
-    def restarts(self) -> int:
-        return 0
 
 
 class _Store:
