@@ -16,6 +16,7 @@ from .errors import StateWriteError
 from .files import Files
 from .messages import Commit, RunRecord, Settled
 from .ports import World
+from .records import record_of
 from .shown import Shown
 from .telling import Telling
 from .tracked import Tracked
@@ -80,18 +81,20 @@ class Engine:
         self._store_retry_s: float | None = None
         self._stopping = False
         self._missing: set[str] = set()
+        self._trusted: frozenset[str] = frozenset()
+        self._hints_lost = True
 
     def restore(self) -> None:
         """Take up what the store holds, and show it."""
         clock = self._world.clock
         restored = self._world.store.load()
-        self._files.restore(restored.runs, clock.wall(), clock.monotonic(), restored.ended)
+        runs = self._files.restore(restored.runs, clock.wall(), clock.monotonic(), restored.ended)
         self._files.known_roots = set(restored.meta.get("roots", []))
         for key, value in restored.meta.get("totals", []):
             self._shown.totals[tuple(key)] = value
         if unknown := self._dispatch.restore(restored.outbox):
             self._world.log.warning("notices_for_unknown_receivers", notices=unknown)
-        runs, unsent = len(restored.runs), len(restored.outbox)
+        unsent = len(restored.outbox)
         self._world.log.info(
             "state_restored", first_start=restored.fresh, runs=runs, unsent=unsent
         )
@@ -119,11 +122,12 @@ class Engine:
                 self._stopping = True
                 self._world.log.info("stopping", reason=message.reason)
         self._files.hint(incoming.paths)
+        self._hints_lost = self._hints_lost or incoming.sweep
         # While nothing can be kept, nothing more is read: the rows wait on disk.
         if self._store_retry_s is not None and monotonic_s < self._store_retry_s:
             return
         due = monotonic_s >= self._sweep_due_s
-        sweep = incoming.sweep or due or not self._world.watcher.alive()
+        sweep = self._hints_lost or due or not self._world.watcher.alive()
         if sweep:
             self._sweep(now_s, monotonic_s)
         self._files.read(now_s, monotonic_s)
@@ -145,7 +149,7 @@ class Engine:
         clock = self._world.clock
         end_s = clock.monotonic() + DRAIN_S
         self._store_retry_s = None
-        self._sweep_due_s = 0.0
+        self._hints_lost = True
         self.turn(0.0)
         while self._files.waiting() and clock.monotonic() < end_s:
             self.turn(0.0)
@@ -156,7 +160,8 @@ class Engine:
     def _sweep(self, now_s: float, monotonic_s: float) -> None:
         files, world, first = self._files, self._world, not self._files.swept
         roots = set(files.known_roots)
-        files.sweep(now_s, monotonic_s)
+        files.sweep(now_s, monotonic_s, frozenset() if self._hints_lost else self._trusted)
+        self._hints_lost = False
         if files.known_roots != roots:
             self._commit.meta["roots"] = sorted(files.known_roots)
         if first and not any(True for _ in files.all()):
@@ -164,6 +169,7 @@ class Engine:
         scanner = world.scanner
         self._say_missing(scanner.missing())
         modes = world.watcher.tend(scanner.missing(), scanner.directories())
+        self._trusted = frozenset(root for root, mode in modes.items() if mode == "events")
         for root, mode in modes.items():
             self._shown.watch_mode(root, mode)
         for name, now in (
@@ -201,7 +207,7 @@ class Engine:
         if tracked.name is not None:
             self._changed.pop(tracked.path, None)
             self._commit.runs.pop(tracked.path, None)
-            self._commit.ended[tracked.path] = tracked.record()
+            self._commit.ended[tracked.path] = record_of(tracked)
             self._over.append(tracked)
 
     def _recall(self, path: str) -> RunRecord | None:
@@ -234,7 +240,7 @@ class Engine:
     def _keep(self, monotonic_s: float, *, everything: bool) -> None:
         self._dispatch.plan(monotonic_s, self._commit, self._files.all())
         for path, tracked in self._changed.items():
-            self._commit.runs[path] = tracked.record()
+            self._commit.runs[path] = record_of(tracked)
         kept = bool(self._commit)
         if kept and not self._write(monotonic_s):
             return
@@ -246,6 +252,7 @@ class Engine:
         self._shown.look(files, self._changed)
         if everything:
             self._shown.skip(files)
+        self._files.readers.put_away(each.kept for each in self._changed.values())
         self._changed = {}
         if kept or everything:
             self._publish()

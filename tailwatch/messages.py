@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -60,8 +60,8 @@ class RunRecord:
             return None
         # Its eras are counted from 1 again: what was told in one of them is told in none now.
         paged = {what: (at, -1, stands) for what, (at, _, stands) in self.state["paged"].items()}
-        small: dict[str, Any] = {"reader": None, "previous": [], "past": [], "paged": paged}
-        return RunRecord(self.path, self.name, self.root, self.state | small)
+        gone: dict[str, Any] = {"reader": None, "summary": None, "previous": [], "past": []}
+        return RunRecord(self.path, self.name, self.root, self.state | gone | {"paged": paged})
 
 
 class FindingRecord(NamedTuple):
@@ -113,11 +113,12 @@ class Restored:
 
     Attributes:
         fresh: Nothing: this is the first start.
+        runs: To be taken up before anything is committed.
         ended: Runs whose files are gone, the newest: as they were.
     """
 
     fresh: bool
-    runs: list[RunRecord]
+    runs: Iterable[RunRecord]
     outbox: list[OutboxRow]
     meta: dict[str, Any]
     ended: list[RunRecord] = field(default_factory=list)

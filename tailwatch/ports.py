@@ -122,8 +122,15 @@ class Scanner(Protocol):
     def roots(self) -> list[str]:
         """The paths to watch, as absolute paths."""
 
-    def sweep(self) -> Iterable[FoundFile]:
-        """Every file that matches, under every root."""
+    def sweep(self, trusted: Set[str] = frozenset()) -> Mapping[str, FoundFile]:
+        """
+        Every file that matches, under every root, by path.
+
+        Below *trusted* roots nothing changed of which `stir` did not tell, as far as we know.
+        """
+
+    def stir(self, path: str) -> None:
+        """There was an event at *path*."""
 
     def find(self, path: str) -> Iterable[FoundFile]:
         """The matching files at or below *path*, which is a hint from the watcher."""

@@ -60,7 +60,9 @@ def pump(tracked: Tracked, opened: OpenFile, size: int, monotonic_s: float) -> P
     if opened.seen.trail is not None:
         _follow(tracked, opened.seen.trail)
     read = 0 if tracked.skipped else _read(tracked, opened, size, monotonic_s, transitions)
-    tracked.skipped = tracked.skipped or tracked.reader.skippable
+    if tracked.name is None and not tracked.skipped and tracked.reader.skippable:
+        tracked.skipped = True
+        tracked.kept.reader = None  # There may be thousands of data sets.
     tracked.lag_bytes = 0 if tracked.skipped else max(0, stat.size - tracked.cursor.received)
     restarted = step.reason if isinstance(step, Restart) else None
     return Pumped(transitions, max(0, read), read != 0 and tracked.lag_bytes > 0, restarted)
@@ -147,7 +149,7 @@ def restart(tracked: Tracked, monotonic_s: float, *, linger: bool) -> list[Trans
         else:
             tracked.done_with(old)
     else:
-        tracked.reader = tracked.reader.anew()
+        tracked.kept.reader = tracked.reader.anew()
     tracked.cursor, tracked.skipped, tracked.doubt_s = Cursor(), False, None
     tracked.history_end = tracked.backlog_end = tracked.rebuild_end = 0
     return transitions

@@ -21,6 +21,9 @@ TOGETHER_S = 60.0
 """Runs whose last rows are no further apart fell silent together; a quarter of the silence,
 if that is less: what still writes is not silent."""
 
+RESTS_MAX = 100
+"""So many runs come to rest in one sweep: thousands at once would hold up fresh rows."""
+
 Writers = Callable[[Iterable[str]], Mapping[str, int]]
 
 
@@ -46,48 +49,84 @@ class Quiet:
     _told_s: list[float] = field(default_factory=list)
     _look_s: float = math.inf
     _seek_s: float = math.inf
+    _ask: list[SilenceCheck] = field(default_factory=list)
 
     def __post_init__(self, checks: Sequence[type[Check]]) -> None:
         for check in checks:
             if issubclass(check, SilenceCheck):
                 self._look_s = min(self._look_s, check.thresholds["seconds_min"])
+                self._ask.append(check())
                 if check.asks_for_writer:
                     self._seek_s = check.thresholds["seconds_min"]
 
     def look(self, now_s: float, monotonic_s: float) -> None:
         """Let rest what has been silent for long, and judge the silences."""
-        silent = []
+        silent: list[Tracked] = []
+        rests = 0
         for path, tracked in self.reading.files.items():
-            if tracked.name is None or path in self.reading.behind or tracked.lag_bytes:
+            if monotonic_s < tracked.look_s or tracked.name is None:
+                continue
+            if path in self.reading.behind or tracked.lag_bytes:
                 continue
             due_s = tracked.rest_due_s()
-            if due_s is not None and monotonic_s >= due_s:
+            if due_s is not None and monotonic_s >= due_s and rests < RESTS_MAX:
+                rests += 1
                 self.reading.quiet_config(tracked, monotonic_s)
                 self.take(tracked, tracked.rest(), now_s)
                 self.follower.release(path)
             if monotonic_s - tracked.read_at_s >= self._look_s and tracked.arrivals.gaps:
                 silent.append(tracked)
+            else:
+                tracked.look_s = self._due_s(tracked, monotonic_s)
         self._seek_writers(silent, monotonic_s)
         silences_s: list[float] = []
         for tracked in silent:
             silence = self._silence(tracked, monotonic_s)
+            tracked.look_s = self._due_s(tracked, monotonic_s)
+            if not self._concerns(tracked, silence):
+                continue
             if transitions := tracked.reader.monitor.tick(silence):
                 silences_s = silences_s or self._silences_s()
                 apart_s = min(TOGETHER_S, silence.silence_s / 4)
                 told = self._together(tracked, transitions, silences_s, apart_s)
                 self.take(tracked, told, now_s)
 
+    def _due_s(self, tracked: Tracked, monotonic_s: float) -> float:
+        """When to look at it again (monotonic): until then nothing can be said of it."""
+        rest_s = tracked.rest_due_s()
+        due_s = [math.inf if rest_s is None else rest_s]
+        if tracked.arrivals.gaps:
+            limits_s = [check.limit_s(tracked.arrivals.usual_s) for check in self._ask]
+            # What is past was asked, and what is not known then is known no better now.
+            due_s += [
+                s for s in (tracked.read_at_s + each for each in limits_s) if s >= monotonic_s
+            ]
+            if not tracked.sought_writer:
+                due_s.append(tracked.read_at_s + self._seek_s)
+            if any(check.check_set == "user" for check in self._ask):
+                due_s.append(0.0)
+        return min(due_s)
+
+    def _concerns(self, tracked: Tracked, silence: Silence) -> bool:
+        """Whether a check that is not firing would speak of this silence."""
+        firing = {each.category for each in tracked.kept.summary().firing}
+        return any(
+            # A stranger's may remember what it has seen of its run.
+            check.check_set == "user" or check.tick(silence) is not None
+            for check in self._ask
+            if check.category not in firing
+        )
+
     def _silence(self, tracked: Tracked, monotonic_s: float) -> Silence:
-        reader = tracked.reader
-        config = reader.monitor.config
-        unfinished = reader.progress.unfinished(config)
+        summary = tracked.kept.summary()
+        unfinished = summary.unfinished
         if not unfinished and tracked.writer is not None:
             unfinished = f"process {tracked.writer} holds its file open"
         return Silence(
             silence_s=monotonic_s - tracked.read_at_s,
             usual_s=tracked.arrivals.usual_s,
             gaps=tracked.arrivals.gaps,
-            finished=reader.progress.finished(config),
+            finished=summary.finished,
             unfinished=unfinished,
         )
 
@@ -113,7 +152,7 @@ class Quiet:
             each.read_at_s
             for each in self.reading.files.values()
             if each.name is not None and each.arrivals.gaps
-            if not each.reader.progress.finished(each.reader.monitor.config)
+            if not each.kept.summary().finished
         )
 
     def _together(

@@ -91,7 +91,7 @@ class Reading:
         if not is_state(tracked.path):
             return False
         for path, other in self.files.items():
-            if other.name is None or other.reader.last_loss is None or is_state(path):
+            if other.name is None or other.kept.summary().loss is None or is_state(path):
                 continue
             if beside(path, tracked.path):
                 reason = same_training(other.name)
@@ -237,7 +237,7 @@ class Reading:
             self.log.info("file_restarted", file=escape(tracked.path), reason=pumped.restarted)
         if pumped.bytes_read:
             tracked.arrived(now_s, monotonic_s)
-        if tracked.name is None and tracked.reader.is_metric:
+        if tracked.name is None and not tracked.skipped and tracked.reader.is_metric:
             self._name(tracked)
         # Where the history in saves ends is known once nothing more comes of them.
         told = saves and tracked.history_due

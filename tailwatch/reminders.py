@@ -46,7 +46,8 @@ class Reminder:
 
     def standing(self, tracked: Tracked) -> Iterator[Transition]:
         """The findings of a run that fire, and of which it was told; none if its file is gone."""
-        if tracked.name is None or tracked.gone:
+        told = any(paged.stands for paged in tracked.paged.values())
+        if tracked.name is None or tracked.gone or not told:
             return
         for firing in tracked.reader.monitor.firing():
             paged = tracked.paged.get(firing.category)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from .messages import RunRecord
@@ -19,9 +19,9 @@ _RECORDS = "SELECT path, name, root, state FROM runs"
 _NEWEST = "WHERE ended_s IS NOT NULL ORDER BY ended_s DESC, path LIMIT ?"
 
 
-def followed(connection: sqlite3.Connection) -> list[RunRecord]:
-    """Every run that has not ended."""
-    return [_record(row) for row in connection.execute(f"{_RECORDS} WHERE ended_s IS NULL")]
+def followed(connection: sqlite3.Connection) -> Iterator[RunRecord]:
+    """Every run that has not ended, one at a time: there may be thousands."""
+    return map(_record, connection.execute(f"{_RECORDS} WHERE ended_s IS NULL"))
 
 
 def ended(connection: sqlite3.Connection) -> list[RunRecord]:

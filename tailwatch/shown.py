@@ -6,7 +6,6 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable
 
-from .core.findings import Severity
 from .core.names import escape
 from .messages import WATCH_MODES, RunView, Skipped, Snapshot, Standing
 from .ports import Publisher
@@ -55,12 +54,17 @@ class Shown:
         for tracked in files:
             if tracked.name is None:
                 continue
-            self._ended.pop(tracked.name, None)
+            if self._ended:
+                self._ended.pop(tracked.name, None)
             state = "ended" if tracked.gone else "quiet" if tracked.at_rest else "active"
             old = self._views.get(tracked.name)
-            now = (state, tracked.lag_bytes, tracked.complaint)
-            same = old and (old.state, old.lag_bytes, old.trouble) == now
-            if not same or tracked.path in changed:
+            if (
+                old is None
+                or old.state != state
+                or old.lag_bytes != tracked.lag_bytes
+                or old.trouble != tracked.complaint
+                or tracked.path in changed
+            ):
                 self._views[tracked.name] = view_of(tracked, state)
 
     def skip(self, files: Iterable[Tracked]) -> None:
@@ -116,39 +120,39 @@ def _no_run(tracked: Tracked) -> str:
 def view_of(tracked: Tracked, state: str) -> RunView:
     """What is shown of a run that is in *state*."""
     assert tracked.name is not None
-    monitor = tracked.reader.monitor
+    summary = tracked.kept.summary()
     standing = [
         Standing(
-            t.category,
-            t.severity,
-            t.evidence.message,
-            t.suggestion,
-            t.mark.step,
-            t.mark.row,
-            tracked.tallies[t.category].last_s if t.category in tracked.tallies else None,
-            t.mark.offset,
-            t.segment,
-            t.evidence.values,
+            f.category,
+            f.severity,
+            f.message,
+            f.suggestion,
+            f.step,
+            f.row,
+            tracked.tallies[f.category].last_s if f.category in tracked.tallies else None,
+            f.offset,
+            f.segment,
+            f.values,
         )
-        for t in monitor.firing()
+        for f in summary.firing
     ]
     return RunView(
         name=tracked.name,
         file=tracked.path,
         state=state,
-        segment=monitor.segment,
-        rows=tracked.reader.rows,
-        last_step=monitor.last.step if monitor.last else None,
-        loss=tracked.reader.last_loss,
+        segment=summary.segment,
+        rows=summary.rows,
+        last_step=summary.last_step,
+        loss=summary.loss,
         last_row_s=tracked.last_row_s,
         read_at_s=tracked.read_at_s,
         lag_bytes=tracked.lag_bytes,
         tallies=dict(tracked.tallies),
         standing=standing,
-        recent=tuple(monitor.recent),
-        run_config=monitor.config.source,
-        first_step=tracked.reader.first_step,
-        bad_lines=tracked.reader.bad_lines.total(),
+        recent=summary.recent,
+        run_config=summary.run_config,
+        first_step=summary.first_step,
+        bad_lines=summary.bad_lines,
         since_s=tracked.active_s or tracked.last_row_s or tracked.last_seen_s,
         trouble=tracked.complaint,
         critical_s=_critical_s(tracked),
@@ -157,7 +161,6 @@ def view_of(tracked: Tracked, state: str) -> RunView:
 
 def _critical_s(tracked: Tracked) -> float | None:
     """When a critical finding last fired, if one did."""
-    checks = (watched.check for watched in tracked.reader.monitor.watched)
-    categories = (check.category for check in checks if check.severity is Severity.CRITICAL)
-    tallies = (tracked.tallies[name] for name in categories if name in tracked.tallies)
+    told = tracked.tallies
+    tallies = (told[name] for name in tracked.kept.critical() if name in told) if told else ()
     return max((t.last_s for t in tallies if t.last_s is not None), default=None)

@@ -52,7 +52,7 @@ def targets(paths: Sequence[str], settings: Settings) -> Iterator[Target | Troub
             yield Target(path, None, info.st_size, True)
             continue
         root, empty = os.path.abspath(path), True
-        for found in SavesScanner(DirectoryScanner([root], settings.wanted)).sweep():
+        for found in SavesScanner(DirectoryScanner([root], settings.wanted)).sweep().values():
             empty = False
             shown = os.path.join(path, os.path.relpath(found.path, root))
             yield Target(shown, path, found.size % SIZE_UNKNOWN, False)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from .core.check import Check, RunConfig
+from .core.check import RunConfig
 from .core.cursor import Cursor
-from .core.fields import FieldMap
 from .core.findings import Transition, TransitionKind
 from .core.lines import LineBuffer
 from .core.reader import RunReader
 from .core.silence import Arrivals
 from .core.trail import Trail
-from .errors import StateOutdated
-from .messages import SIZE_UNKNOWN, FoundFile, RunRecord, Tally
+from .messages import SIZE_UNKNOWN, FoundFile, Tally
 from .paging import Paged
+from .readers import KeptReader
 
 REST_S = 600.0
 REST_GAPS = 10
@@ -41,6 +38,7 @@ class Tracked:
     A followed file.
 
     Attributes:
+        kept: Its reader.
         name: The run's name; None until a row has a training field.
         held: Transitions of a file that is no run yet.
         history_end: Bytes below this were there before the first start: they page nobody.
@@ -49,7 +47,9 @@ class Tracked:
         last_row_s: When the newest row was written, as far as we know (Unix seconds).
         last_seen_s: When the file last gave us bytes, or was first seen (Unix seconds).
         read_at_s: The same on the monotonic clock.
+        look_s: Until when (monotonic) its silence says nothing new.
         arrivals: The silences between live reads.
+        heard: What the reader had heard at the last of them: see `RunReader.heard`.
         writer: A process that was seen to hold the file open for writing, in this silence.
         sought_writer: Whether one was looked for.
         aliases: Other paths under which its files were seen -> device and inode: hard links,
@@ -68,7 +68,7 @@ class Tracked:
 
     path: str
     root: str | None
-    reader: RunReader
+    kept: KeptReader
     name: str | None = None
     cursor: Cursor = field(default_factory=Cursor)
     tallies: dict[str, Tally] = field(default_factory=dict)
@@ -81,10 +81,11 @@ class Tracked:
     last_row_s: float | None = None
     last_seen_s: float = 0.0
     read_at_s: float = 0.0
+    look_s: float = 0.0
     arrivals: Arrivals = field(default_factory=Arrivals)
+    heard: tuple[int, bool, float] = (0, False, 0.0)
     writer: int | None = None
     sought_writer: bool = False
-    _heard: tuple[int, bool, float] = (0, False, 0.0)
     at_rest: bool = False
     active_s: float | None = None
     aliases: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -103,9 +104,19 @@ class Tracked:
     changed: tuple[int, int, int] = (0, 0, 0)
 
     @property
+    def reader(self) -> RunReader:
+        """What is fed with its bytes; look at `kept` for what is known of a run at rest."""
+        return self.kept.reader
+
+    @property
     def gone(self) -> bool:
         """Whether nothing is at the path."""
         return self.gone_s is not None
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether something may come of a file that it was in, or of its path."""
+        return self.gone_s is not None or self.left or bool(self.previous)
 
     def cursors(self) -> list[Cursor]:
         """Where we are in its file, and were in those that it was before."""
@@ -117,6 +128,16 @@ class Tracked:
         trail = self.cursor.trail or Trail()
         if found.size == SIZE_UNKNOWN and not trail.until_ns:
             self.cursor.trail = trail._replace(until_ns=found.changed[1])
+
+    def as_it_was(self, found: FoundFile) -> bool:
+        """Whether an earlier process read all of it, and nobody wrote to it since."""
+        cursor, settled = self.cursor, self.proof is None and not self.previous
+        same = (found.inode, found.size, found.mtime_s) == (
+            cursor.identity[:2],
+            cursor.offset,
+            self.mtime_s,
+        )
+        return self.name is not None and settled and same and cursor.trail is None
 
     def names_of(self, cursor: Cursor) -> list[str]:
         """Other paths of the file that *cursor* is in, the newest last."""
@@ -155,16 +176,16 @@ class Tracked:
         """Bytes came: note the time, and the silence before them."""
         if self.cursor.received > self.backlog_end:
             self.arrivals.add(monotonic_s - self.read_at_s, self._gap_kind())
-        self._heard = self.reader.heard
+        self.heard = self.reader.heard
         self.writer, self.sought_writer = None, False
-        self.read_at_s, self.last_seen_s = monotonic_s, now_s
+        self.read_at_s, self.last_seen_s, self.look_s = monotonic_s, now_s, 0.0
         self.last_row_s = self._time(self.reader.last_timestamp_s, self.cursor.offset, now_s)
         if self.active_s is None:
             self.active_s = self.last_row_s
 
     def _gap_kind(self) -> str:
         """What stood around the silence that has just ended: see `core.silence.Arrivals`."""
-        evals, last_was_eval, step = self._heard
+        evals, last_was_eval, step = self.heard
         evals_now, _, step_now = self.reader.heard
         if last_was_eval or evals_now > evals:
             return "eval"
@@ -228,66 +249,8 @@ class Tracked:
         self.history_told = self.history_told or due
         return due
 
-    def record(self) -> RunRecord:
-        """What to keep of it."""
-        assert self.name is not None
-        state: dict[str, Any] = {
-            "reader": self.reader.to_state(),
-            "cursor": self.cursor.to_state(),
-            "tallies": self.tallies,
-            "paged": self.paged,
-            "previous": [each.cursor.to_state() for each in self.previous],
-            "arrivals": self.arrivals.to_state(),
-            "aliases": list(self.aliases.items())[-NAMES_MAX:],
-            "past": [cursor.to_state() for cursor in self.past],
-        }
-        for name in _KEPT:
-            state[name] = getattr(self, name)
-        return RunRecord(self.path, self.name, self.root, state)
-
-    @classmethod
-    def from_record(
-        cls, record: RunRecord, checks: Sequence[type[Check]], fields: FieldMap
-    ) -> Tracked:
-        """The file that `record` was called on; to be read again if its state is outdated."""
-        state = record.state
-        cursor, proof = Cursor.from_state(state["cursor"]), None
-        try:
-            if state["reader"] is None:
-                raise StateOutdated("the run had ended")
-            reader = RunReader.from_state(checks, None, state["reader"], fields=fields)
-        except StateOutdated:
-            state = state | {"rebuild_end": max(cursor.offset, state["rebuild_end"])}
-            reader, proof, cursor = RunReader(checks, fields=fields), cursor, Cursor()
-        tracked = cls(record.path, record.root, reader, record.name, cursor, proof=proof)
-        tracked.tallies = {k: Tally(*v) for k, v in state["tallies"].items()}
-        tracked.paged = {k: Paged(*v) for k, v in state["paged"].items()}
-        for saved in state["previous"]:
-            old = Cursor.from_state(saved)
-            tracked.previous.append(Previous(old, LineBuffer(offset=old.offset), 0.0))
-        tracked.arrivals = Arrivals(**state.get("arrivals", {}))
-        tracked.aliases = {path: (inode[0], inode[1]) for path, inode in state.get("aliases", [])}
-        tracked.past = [Cursor.from_state(saved) for saved in state["past"]]
-        for name in _KEPT:
-            if name in state:  # An older version kept fewer.
-                setattr(tracked, name, state[name])
-        tracked.at_path = tuple(tracked.at_path)
-        return tracked
-
     def configure(self, config: RunConfig | None) -> None:
         """Take in the run's configuration, if there is one."""
         if config is not None:
             self.reader.configure(config)
-
-
-_KEPT = (
-    "at_path",
-    "history_end",
-    "history_told",
-    "rebuild_end",
-    "last_row_s",
-    "last_seen_s",
-    "at_rest",
-    "active_s",
-    "mtime_s",
-)
+            self.look_s = 0.0

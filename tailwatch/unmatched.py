@@ -39,7 +39,7 @@ def unmatched(directory: str, settings: Settings) -> Unmatched:
     found, looked = Unmatched(directory), 0
     root = os.path.abspath(directory)
     wanted = settings.wanted
-    for each in DirectoryScanner([root], PathFilter(["**"])).sweep():
+    for each in DirectoryScanner([root], PathFilter(["**"])).sweep().values():
         relative = os.path.relpath(each.path, root)
         if wanted(relative):
             continue

@@ -9,10 +9,10 @@ from tailwatch.checks import CHECKS
 from tailwatch.core.findings import Severity, TransitionKind
 from tailwatch.core.notices import Notice
 from tailwatch.core.outbox import DIGEST_ABOVE, Outcome
-from tailwatch.core.reader import RunReader
 from tailwatch.dispatch import Dispatch
 from tailwatch.messages import Commit, OutboxRow, ReceiverPolicy, Settled
 from tailwatch.paging import PAGE_INTERVAL_S
+from tailwatch.readers import KeptReader
 from tailwatch.tracked import Tracked
 from tests.shell.helpers import notice, transition
 
@@ -55,7 +55,7 @@ class Desk:
 
 
 def tracked(name: str = "exp/metrics") -> Tracked:
-    return Tracked(f"/runs/{name}.jsonl", "/runs", RunReader(CHECKS), name)
+    return Tracked(f"/runs/{name}.jsonl", "/runs", KeptReader(CHECKS), name)
 
 
 # Who wants what.

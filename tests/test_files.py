@@ -4,142 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
-from tailwatch import files
-from tailwatch.checks import CHECKS
+from tailwatch import discovery
 from tailwatch.core.check import Check, RunConfig
-from tailwatch.core.cursor import Cursor, Identity
-from tailwatch.core.field_rules import FieldRules
-from tailwatch.core.findings import Hold, Severity, Transition
-from tailwatch.core.globs import PathFilter
+from tailwatch.core.findings import Hold, Severity
 from tailwatch.core.rows import Row
-from tailwatch.files import ENDS_S, TURN_BYTES, Files
-from tailwatch.messages import RunRecord, Unreadable
-from tailwatch.ports import OpenFile
+from tailwatch.files import ENDS_S, TURN_BYTES
+from tailwatch.messages import Unreadable
 from tailwatch.reading import CHUNK_BYTES, CONFIG_LOOK_S
-from tailwatch.shell.follower import LocalFollower
-from tailwatch.shell.scanner import QUIET_SWEEPS, DirectoryScanner
-from tailwatch.tracked import PAST_MAX, REST_S, Tracked
-from tests.shell.helpers import MemoryLog
-
-ROW = b'{"step": 1, "loss": 1.0}\n'
-WIDE = b'{"step": 1, "loss": 1.0, "note": "' + b"x" * 1000 + b'"}\n'
-
-
-class FakeFollower:
-    """The real follower, but for files that it is told to fail on; remembers who was opened."""
-
-    def __init__(self) -> None:
-        self._real = LocalFollower()
-        self.opened: list[str] = []
-        self.refused: dict[str, Unreadable | OSError] = {}
-        self.configs: dict[str, RunConfig] = {}
-
-    def open(self, path: str, cursor: Cursor) -> OpenFile | Unreadable:
-        self.opened.append(os.path.basename(path))
-        refusal = self.refused.get(path)
-        if isinstance(refusal, OSError):
-            raise refusal
-        return refusal or self._real.open(path, cursor)
-
-    def remainder(
-        self,
-        path: str,
-        cursor: Cursor,
-        names: Sequence[str],
-        others: Sequence[Cursor],
-        foreign: Callable[[Identity], bool],
-    ) -> OpenFile | None:
-        return self._real.remainder(path, cursor, names, others, foreign)
-
-    def is_same(self, path: str, cursor: Cursor) -> bool:
-        return self._real.is_same(path, cursor)
-
-    def pass_known(
-        self, path: str, cursor: Cursor, others: Sequence[Cursor], beside: str
-    ) -> Cursor:
-        return self._real.pass_known(path, cursor, others, beside)
-
-    def inode(self, path: str) -> tuple[int, int] | None:
-        return self._real.inode(path)
-
-    def leave(self, path: str) -> None:
-        self._real.leave(path)
-
-    def release(self, path: str) -> None:
-        self._real.release(path)
-
-    def run_config(self, path: str) -> RunConfig | None:
-        return self.configs.get(path)
-
-
-class Kit:
-    """Files of a real directory, and what they told the engine."""
-
-    def __init__(self, root: Path, *more: Path) -> None:
-        self.root = root
-        self.follower = FakeFollower()
-        self.log = MemoryLog()
-        self.taken: list[tuple[str, list[str]]] = []
-        self.restarts: list[str] = []
-        self.ended: dict[str, RunRecord] = {}
-        roots = [str(path) for path in (root, *more)]
-        self.files = Files(
-            CHECKS,
-            DirectoryScanner(roots, PathFilter(["**/*.jsonl"])),
-            self.follower,
-            self.log,
-            take=self._take,
-            restarted=self.restarts.append,
-            moved=lambda tracked, old: None,
-            ended=self._end,
-            recall=self.ended.get,
-            named=lambda name: False,
-            keep_s=1e9,
-            old_s=3600.0,
-            run_pattern=None,
-            fields=FieldRules(),
-            writers=lambda _: {},
-        )
-
-    def _take(self, tracked: Tracked, transitions: list[Transition], now_s: float) -> None:
-        self.taken.append((os.path.basename(tracked.path), [t.category for t in transitions]))
-
-    def _end(self, tracked: Tracked) -> None:
-        if tracked.name is not None:
-            self.ended[tracked.path] = tracked.record()
-
-    def sweep(self, now_s: float, monotonic_s: float = 0.0) -> None:
-        self.files.sweep(now_s, monotonic_s)
-
-    def read(self, now_s: float = 1000.0, monotonic_s: float = 0.0) -> list[str]:
-        """One turn of reading; returns whose files were opened, in order."""
-        self.follower.opened.clear()
-        self.files.read(now_s, monotonic_s)
-        return list(self.follower.opened)
-
-    def drain(self, now_s: float = 1000.0, monotonic_s: float = 0.0) -> None:
-        turns = 0
-        while self.files.waiting():
-            self.read(now_s, monotonic_s)
-            turns += 1
-            assert turns < 1000
-
-    def put(self, name: str, content: bytes, mtime_s: float = 1000.0) -> str:
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab") as file:
-            file.write(content)
-        os.utime(path, (mtime_s, mtime_s))
-        return str(path)
-
-    def tracked(self, name: str) -> Tracked:
-        return next(t for t in self.files.all() if t.path == str(self.root / name))
+from tailwatch.records import record_of
+from tailwatch.shell.scanner import QUIET_SWEEPS
+from tailwatch.tracked import PAST_MAX, REST_S
+from tests.files_kit import ROW, WIDE, Kit, after_its_end
 
 
 @pytest.fixture
@@ -367,7 +247,7 @@ def test_names_are_distinct_and_stay(tmp_path: Path) -> None:
     names = {t.path: t.name for t in kit.files.all()}
     assert {"m", "two/m"} == set(names.values())
     again = Kit(tmp_path / "two", tmp_path / "one")
-    again.files.restore([t.record() for t in kit.files.all()], 1000.0, 0.0)
+    again.files.restore([record_of(t) for t in kit.files.all()], 1000.0, 0.0)
     again.sweep(1001.0)
     again.drain()
     assert names == {t.path: t.name for t in again.files.all()}
@@ -379,11 +259,35 @@ def test_restored_file_goes_on_where_it_was(kit: Kit) -> None:
     kit.sweep(1000.0)
     kit.drain()
     again = Kit(kit.root)
-    again.files.restore([t.record() for t in kit.files.all()], 1000.0, 0.0)
+    again.files.restore([record_of(t) for t in kit.files.all()], 1000.0, 0.0)
     again.put("a.jsonl", ROW)
     again.sweep(1001.0)
     again.drain()
     assert again.tracked("a.jsonl").reader.rows == 6
+
+
+@pytest.mark.parametrize(
+    ("since", "opened"),
+    [("nothing", []), ("row", ["m.jsonl"]), ("time", ["m.jsonl"]), ("other", ["m.jsonl"])],
+)
+def test_restored_file_is_opened_if_something_happened_to_it(
+    kit: Kit, since: str, opened: list[str]
+) -> None:
+    """Of ten thousand runs at a start only those are read that were written to since."""
+    path = Path(kit.put("m.jsonl", ROW))
+    kit.sweep(1000.0)
+    kit.drain()
+    if since == "row":
+        kit.put("m.jsonl", ROW)
+    elif since == "time":
+        os.utime(path, (1001.0, 1001.0))
+    elif since == "other":
+        path.rename(path.with_suffix(".tmp"))
+        kit.put("m.jsonl", ROW)
+    again = Kit(kit.root)
+    again.files.restore([record_of(t) for t in kit.files.all()], 1000.0, 0.0)
+    again.sweep(1001.0)
+    assert (again.read(), again.files.waiting()) == (opened, False)
 
 
 def test_restored_silence_counts_on(kit: Kit) -> None:
@@ -392,7 +296,7 @@ def test_restored_silence_counts_on(kit: Kit) -> None:
     kit.sweep(1000.0)
     kit.drain(1000.0)
     again = Kit(kit.root)
-    again.files.restore([t.record() for t in kit.files.all()], 1000.0 + REST_S, 50.0)
+    again.files.restore([record_of(t) for t in kit.files.all()], 1000.0 + REST_S, 50.0)
     assert again.tracked("a.jsonl").read_at_s == 50.0 - REST_S
 
 
@@ -438,10 +342,10 @@ class FakeCheck(Check):
         return {}
 
 
-def test_configuration_reaches_the_checks(kit: Kit) -> None:
+def test_configuration_reaches_the_checks(tmp_path: Path) -> None:
     """The configuration is taken before the rows, and looked for again, though not at each read."""
     FakeCheck.told.clear()
-    kit.files.checks = [FakeCheck]
+    kit = Kit(tmp_path, checks=[FakeCheck])
     path = kit.put("a.jsonl", ROW)
     kit.follower.configs[path] = RunConfig(0.5, "config.yaml")
     kit.sweep(1000.0)
@@ -456,18 +360,11 @@ def test_configuration_reaches_the_checks(kit: Kit) -> None:
 # Runs that have ended.
 
 
-def after_its_end(kit: Kit, began_s: float = 0.0) -> None:
-    """Sweeps for longer than a run is held whose file is gone."""
-    for monotonic_s in range(0, 3 * int(ENDS_S), 10):
-        kit.sweep(1000.0, began_s + monotonic_s)
-        kit.drain(1000.0, began_s + monotonic_s)
-
-
 def test_of_files_that_are_gone_nothing_is_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a thousand files that came and went, runs or not, no trace is left in memory."""
-    monkeypatch.setattr(files, "ENDED_INODES_MAX", 100)
+    monkeypatch.setattr(discovery, "ENDED_INODES_MAX", 100)
     kit = Kit(tmp_path)
     kit.sweep(1000.0)
     for number in range(1000):
@@ -483,7 +380,7 @@ def test_of_files_that_are_gone_nothing_is_held(
     assert len(kit.ended) == 500
     held = (reading.files, reading.names, reading.owners._runs, reading.hinted, reading.behind)
     assert [len(each) for each in (*held, reading._config_looks)] == [0] * 6
-    assert len(kit.files._ended) == 100
+    assert len(kit.files._discovery.ended) == 100
 
 
 def test_a_file_that_is_only_away_for_a_moment_has_not_ended(tmp_path: Path) -> None:
@@ -538,26 +435,6 @@ def test_a_run_whose_links_are_all_gone_ends(tmp_path: Path) -> None:
 
     assert list(kit.ended) == [path]
     assert list(kit.files.all()) == []
-
-
-def test_a_file_that_was_moved_away_is_known_when_it_is_back(tmp_path: Path) -> None:
-    """Moved out of sight for minutes, and back under another name: the same run, read on."""
-    (tmp_path / "runs").mkdir()
-    kit = Kit(tmp_path / "runs")
-    path = kit.put("m.jsonl", ROW)
-    kit.sweep(1000.0)
-    kit.drain()
-    Path(path).rename(tmp_path / "away.jsonl")
-    after_its_end(kit, 10.0)
-    with (tmp_path / "away.jsonl").open("ab") as file:
-        file.write(ROW)
-    back = tmp_path / "runs" / "back.jsonl"
-    (tmp_path / "away.jsonl").rename(back)
-    kit.sweep(1000.0, 1000.0)
-    kit.drain(1000.0, 1000.0)
-
-    assert list(kit.ended) == [path]
-    assert [(t.name, t.path, t.reader.rows) for t in kit.files.all()] == [("m", str(back), 2)]
 
 
 def test_rotations_do_not_add_up(tmp_path: Path) -> None:

@@ -35,7 +35,9 @@ def root(tmp_path: Path) -> Path:
 def test_it_says_what_the_scanner_does(root: Path, flags: dict[str, object]) -> None:
     """For every path below a followed directory the answer is whether a sweep finds it."""
     settings = settings_of(root / "a", **flags)
-    found = {each.path for each in DirectoryScanner(settings.paths, settings.wanted).sweep()}
+    found = {
+        each.path for each in DirectoryScanner(settings.paths, settings.wanted).sweep().values()
+    }
     names = ("m.jsonl", "data/m.jsonl", "notes.md", "link.jsonl", "way/x.jsonl")
     paths = [str(root / "a" / name) for name in names]
 

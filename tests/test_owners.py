@@ -9,9 +9,9 @@ import pytest
 
 from tailwatch.checks import CHECKS
 from tailwatch.core.cursor import Cursor
-from tailwatch.core.reader import RunReader
 from tailwatch.messages import FoundFile
 from tailwatch.owners import Owners
+from tailwatch.readers import KeptReader
 from tailwatch.shell.follower import LocalFile, LocalFollower
 from tailwatch.tracked import Tracked
 
@@ -31,7 +31,7 @@ class Kit:
         """A run that has read its file to the end."""
         path = self.root / name
         path.write_bytes(content)
-        run = Tracked(str(path), str(self.root), RunReader(CHECKS), name, self.read(path))
+        run = Tracked(str(path), str(self.root), KeptReader(CHECKS), name, self.read(path))
         self.files[str(path)] = run
         self.owners.note_all(run)
         return run

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tailwatch.checks import CHECKS
-from tailwatch.core.reader import RunReader
 from tailwatch.pump import LAG_S, LINGER_S, pump, pump_previous, restart
+from tailwatch.readers import KeptReader
 from tailwatch.shell.follower import LocalFile, LocalFollower
 from tailwatch.tracked import Tracked
 
@@ -22,7 +22,7 @@ class Kit:
     def __init__(self, path: Path, *, remote: bool = False) -> None:
         self.path = path
         self.follower = LocalFollower(lambda _: remote)
-        self.tracked = Tracked(str(path), str(path.parent), RunReader(CHECKS), "m")
+        self.tracked = Tracked(str(path), str(path.parent), KeptReader(CHECKS), "m")
 
     def opened(self) -> LocalFile:
         file = self.follower.open(str(self.path), self.tracked.cursor)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tailwatch import quiet
 from tailwatch.checks import CHECKS
 from tailwatch.core.findings import Severity
 from tailwatch.dispatch import Dispatch
 from tailwatch.engine import Engine, Options
+from tailwatch.tracked import REST_S
 
 from .model.harness import Machine
 
@@ -200,3 +204,30 @@ def test_a_stall_outlives_a_restart_and_is_told_once(host: Host) -> None:
     host.wait(700.0)
     assert "run_stalled" in host.standing("m.jsonl")
     assert host.count("m.jsonl", "run_stalled") == 1
+
+
+def test_a_silence_that_says_nothing_is_not_looked_at(host: Host) -> None:
+    """Thousands of runs that ended or rest are passed over, until they write again."""
+    host.train("m.jsonl", 10, 20.0, max_steps=10)
+    host.wait(7200.0)
+    tracked = next(iter(host.engine._files.all()))
+    assert (tracked.at_rest, tracked.look_s) == (True, math.inf)
+    host.train("m.jsonl", 1, 20.0, start=11)
+    assert tracked.look_s <= tracked.read_at_s + REST_S
+
+
+def test_hundreds_that_rest_at_once_hold_up_no_row(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some of them are let rest in each sweep, and in the end all are."""
+    monkeypatch.setattr(quiet, "RESTS_MAX", 3)
+    for n in range(10):
+        host.path(f"{n}.jsonl").write_text('{"step": 1, "loss": 2.0}\n')
+    host.wait(REST_S - 100.0)
+    resting = []
+    for _ in range(20):
+        host.wait(0.0)
+        resting.append(sum(t.at_rest for t in host.engine._files.all()))
+
+    assert resting[-1] == 10
+    assert max(b - a for a, b in itertools.pairwise(resting)) == 3

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from tailwatch.checks import CHECKS
 from tailwatch.core.globs import PathFilter
-from tailwatch.core.reader import RunReader
 from tailwatch.messages import ReceiverPolicy
 from tailwatch.paging import Paged
+from tailwatch.readers import KeptReader
 from tailwatch.reminders import REMINDER_S, RESOLVED_FOR_S, Reminder
 from tailwatch.tracked import Tracked
 from tests.shell.helpers import notice
@@ -18,7 +18,7 @@ POLICY = ReceiverPolicy("am", frozenset({"critical"}), True, resends=True)
 
 def gone_nan(name: str | None = "exp/metrics") -> Tracked:
     """A run whose loss is NaN, and of which everyone was told."""
-    tracked = Tracked("/runs/exp/metrics.jsonl", "/runs", RunReader(CHECKS), name)
+    tracked = Tracked("/runs/exp/metrics.jsonl", "/runs", KeptReader(CHECKS), name)
     tracked.reader.feed(b'{"step": 1, "loss": NaN}\n')
     tracked.paged["nan_loss"] = Paged(1000.0, 0, True)
     return tracked

@@ -50,7 +50,7 @@ def test_of_older_runs_only_the_counts_are_kept(table: sqlite3.Connection) -> No
     assert small.state["tallies"] == {"nan_loss": [1, 1.0]}
     assert (small.state["previous"], small.state["past"]) == ([], [])
     assert [record.name for record in runs_table.ended(table)] == ["run4", "run3", "run2"]
-    assert runs_table.followed(table) == []
+    assert list(runs_table.followed(table)) == []
 
 
 def test_the_oldest_of_too_many_go_and_are_counted(table: sqlite3.Connection) -> None:

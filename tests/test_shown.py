@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tailwatch.checks import CHECKS
-from tailwatch.core.reader import RunReader
 from tailwatch.messages import NEWS_S, Snapshot, Tally
+from tailwatch.readers import KeptReader
 from tailwatch.shown import SKIPPED_MAX, Shown
 from tailwatch.tracked import Tracked
 
@@ -63,7 +63,7 @@ def test_one_watch_mode_is_in_force() -> None:
 
 
 def tracked(name: str) -> Tracked:
-    return Tracked(f"/r/{name}.jsonl", "/r", RunReader(CHECKS), name)
+    return Tracked(f"/r/{name}.jsonl", "/r", KeptReader(CHECKS), name)
 
 
 def test_a_run_that_ended_is_shown_for_the_retention() -> None:

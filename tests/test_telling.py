@@ -6,9 +6,9 @@ from collections import Counter
 from typing import Any
 
 from tailwatch.checks import CHECKS
-from tailwatch.core.reader import RunReader
 from tailwatch.dispatch import Dispatch
 from tailwatch.messages import Commit
+from tailwatch.readers import KeptReader
 from tailwatch.telling import Telling
 from tailwatch.tracked import Tracked
 
@@ -35,7 +35,7 @@ def test_bad_lines_are_said_once_and_counted_always() -> None:
     """The first of a reason is logged, with its number; each is counted."""
     totals, log, commit = Counter[tuple[str, ...]](), Lines(), Commit()
     telling = Telling(Dispatch([], {}), totals, log, 3600.0)
-    tracked = Tracked("/r/m.jsonl", "/r", RunReader(CHECKS))
+    tracked = Tracked("/r/m.jsonl", "/r", KeptReader(CHECKS))
     assert not take(tracked, telling, b"junk\n", commit)
     assert totals == {}
     assert take(tracked, telling, b'junk\n{"step": 1, "loss": 2}\n', commit)
@@ -50,7 +50,7 @@ def test_a_finding_is_counted_kept_and_logged() -> None:
     """A NaN in a file that became a run: one tally, one record, one line."""
     totals, log, commit = Counter[tuple[str, ...]](), Lines(), Commit()
     telling = Telling(Dispatch([], {}), totals, log, 3600.0)
-    tracked = Tracked("/r/m.jsonl", "/r", RunReader(CHECKS))
+    tracked = Tracked("/r/m.jsonl", "/r", KeptReader(CHECKS))
     take(tracked, telling, b'{"step": 1, "loss": NaN}\n', commit)
 
     assert tracked.tallies["nan_loss"].total == 1

@@ -45,6 +45,9 @@ ENGINE_SIDE = {
     "quiet",
     "paging",
     "reminders",
+    "readers",
+    "records",
+    "discovery",
 }
 MAY_IMPORT: dict[str, set[str]] = {
     "core": {"core", "errors"},
@@ -73,6 +76,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "quiet": ENGINE_SIDE,
     "paging": {"core"},
     "reminders": ENGINE_SIDE,
+    "readers": {"core", "errors", "packing"},
+    "records": ENGINE_SIDE,
+    "discovery": ENGINE_SIDE,
     "engine": ENGINE_SIDE,
     "board": {"messages"},
     "packing": set(),
@@ -82,6 +88,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "saves": {"core", "messages"},
     "content": {"core"},
     "bench": {"core", "checks", "packing", "bench"},
+    "shell.watcher": {"shell.inotify"},
     "shell.metrics_page": {"messages", "shell.exposition"},
     "bench.logs": {"core", "config", "diagnose", "targets"},
     "bench.run": {"bench", "config", "diagnose", "targets", "shell.progress"},

@@ -2,71 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-
 import pytest
 
 from tailwatch.checks import CHECKS
-from tailwatch.core.check import Check, RunConfig
-from tailwatch.core.cursor import Cursor, FileSeen, FileStat
-from tailwatch.core.fields import FieldMap
+from tailwatch.core.check import RunConfig
 from tailwatch.core.findings import TransitionKind
-from tailwatch.core.reader import SKIP_BYTES, RunReader
-from tailwatch.paging import may_page
+from tailwatch.core.reader import SKIP_BYTES
 from tailwatch.pump import Pumped
-from tailwatch.pump import pump as pump_file
+from tailwatch.readers import KeptReader
+from tailwatch.records import record_of, tracked_of
 from tailwatch.shown import view_of
 from tailwatch.tracked import REST_GAPS, REST_S, Tracked
+from tests.one_file import new_file, pump, rows
 from tests.shell.helpers import transition
-
-BIG = 1 << 20
-
-
-class FakeFile:
-    """An open file that is a bytes object, compared with a cursor as the real follower does."""
-
-    def __init__(
-        self, content: bytes, cursor: Cursor, inode: int = 7, mtime_s: float = 500.0
-    ) -> None:
-        self._content = content
-        stat = FileStat(1, inode, 0, len(content), mtime_s)
-        received = content[: cursor.received][-64:] == cursor.received_marker
-        head = content[cursor.offset :][: len(cursor.received_head)]
-        received = received and head == cursor.received_head
-        offset = content[: cursor.offset][-64:] == cursor.offset_marker
-        self.seen = FileSeen(stat, received and stat.identity == cursor.identity, offset)
-
-    def read(self, offset: int, size: int) -> bytes:
-        return self._content[offset : offset + size]
-
-    def hole(self, offset: int) -> int:
-        return 0
-
-    def holds(self, marker: bytes, offset: int) -> bool:
-        return self._content[:offset][-64:] == marker
-
-    def close(self) -> None:
-        pass
-
-
-def rows(*losses: float, first: int = 1) -> bytes:
-    lines = [json.dumps({"step": n, "loss": x}) for n, x in enumerate(losses, first)]
-    return "".join(f"{line}\n" for line in lines).encode()
-
-
-def pump(
-    file: Tracked,
-    content: bytes,
-    size: int = BIG,
-    **more: float,
-) -> Pumped:
-    return pump_file(file, FakeFile(content, file.cursor, **more), size, 0.0)  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def file() -> Tracked:
-    return Tracked("/runs/a/m.jsonl", "/runs", RunReader(CHECKS), "a/m")
+    return new_file()
 
 
 # Reading.
@@ -191,20 +144,13 @@ def test_a_run_says_since_when_it_is_in_its_state(file: Tracked) -> None:
     for n, now_s in enumerate((1000.0, 1300.0, 5000.0), 1):
         if n == 3:
             file.rest()
-            file = _restored(file)
+            file = tracked_of(record_of(file), KeptReader(CHECKS))
             since_s.append(view_of(file, "quiet").since_s)
         pump(file, rows(*[1.0] * n))
         file.arrived(now_s, now_s)
-        file = _restored(file)
+        file = tracked_of(record_of(file), KeptReader(CHECKS))
         since_s.append(view_of(file, "active").since_s)
     assert since_s == [1000.0, 1000.0, 1300.0, 5000.0]
-
-
-def test_a_state_of_before_is_taken_up_without_what_it_lacks(file: Tracked) -> None:
-    """What an older version did not keep has its value of the beginning."""
-    record = file.record()
-    del record.state["active_s"]
-    assert Tracked.from_record(record, CHECKS, FieldMap()).active_s is None
 
 
 def test_backlog_says_nothing_about_gaps(file: Tracked) -> None:
@@ -282,59 +228,6 @@ def test_end_of_history_is_told_once(file: Tracked) -> None:
     assert not file.history_read()
     pump(file, content)
     assert [file.history_read(), file.history_read()] == [True, False]
-
-
-# State.
-
-
-def _restored(file: Tracked, checks: Sequence[type[Check]] = CHECKS) -> Tracked:
-    return Tracked.from_record(file.record(), checks, FieldMap())
-
-
-@pytest.mark.parametrize("cut", [0, 1, 20, 28, 40, 80])
-def test_restart_anywhere_changes_nothing(file: Tracked, cut: int) -> None:
-    """A daemon that is stopped after any byte and started again finds the same and counts it once."""
-    content = rows(2.0, 1.5, float("nan"), 1.0, float("nan"), 0.5)
-    pump(file, content[:cut])
-    for t in file.reader.monitor.firing():
-        file.count(t, 1.0)
-    again = _restored(file)
-    found = [t.category for t in pump(again, content).transitions] + list(file.tallies)
-    assert (["nan_loss"], 6, len(content)) == (found, again.reader.rows, again.cursor.received)
-
-
-def test_record_keeps_what_was_counted_and_paged(file: Tracked) -> None:
-    """Tallies, pages, the limits of history and the times come back as they were."""
-    pump(file, rows(2.0, float("nan")))
-    file.count(transition(), 1000.0)
-    assert may_page(file.paged, transition(), 1000.0)
-    file.arrivals.add(3.5, "train")
-    file.history_end, file.last_row_s = 10, 999.0
-    again = _restored(file)
-    assert (file.tallies, file.paged) == (again.tallies, again.paged)
-    assert (
-        again.history_end,
-        again.arrivals.usual_s,
-        again.last_row_s,
-        again.name,
-        again.root,
-    ) == (10, 3.5, 999.0, "a/m", "/runs")
-    assert not may_page(again.paged, transition(), 1001.0)
-
-
-def test_outdated_state_is_read_again_and_counted_once(
-    file: Tracked, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """When a check's code has changed, the file is read from byte 0 and known findings stay known."""
-    content = rows(2.0, float("nan"))
-    (first,) = pump(file, content).transitions
-    check = next(c for c in CHECKS if c.category == "nan_loss")
-    record = file.record()
-    monkeypatch.setattr(check, "state_version", check.state_version + 1)
-    again = Tracked.from_record(record, CHECKS, FieldMap())
-    assert (0, len(content)) == (again.cursor.offset, again.rebuild_end)
-    (second,) = pump(again, content).transitions
-    assert (first.mark, True) == (second.mark, again.known(second))
 
 
 def test_view_shows_the_run(file: Tracked) -> None:

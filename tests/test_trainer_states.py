@@ -13,8 +13,8 @@ import pytest
 from tailwatch import reading
 from tailwatch.core.findings import Transition
 from tailwatch.core.notices import Notice
+from tailwatch.discovery import MOVED_S
 from tailwatch.dispatch import Dispatch
-from tailwatch.files import MOVED_S
 from tailwatch.messages import ReceiverPolicy
 from tailwatch.saves import UNFINISHED_S
 from tailwatch.tracked import Tracked
@@ -224,7 +224,7 @@ def test_outdated_state_is_read_again_and_told_to_nobody(
     for name in ("checkpoint-300", "checkpoint-1500"):
         shutil.rmtree(trainer.out / name)
     world.kill()
-    monkeypatch.setattr("tailwatch.core.monitor.RunMonitor.from_state", _outdated)
+    monkeypatch.setattr("tailwatch.readers.KeptReader.restore", _outdated)
     world.start()
     world.settle()
     tally = world.tracked("a/trainer_state").tallies["nan_loss"].total
@@ -258,7 +258,7 @@ def test_save_from_while_it_was_down_counts_beside_outdated_state(
     step = log_nan(trainer)
     trainer.log_to(900)
     trainer.save()
-    monkeypatch.setattr("tailwatch.core.monitor.RunMonitor.from_state", _outdated)
+    monkeypatch.setattr("tailwatch.readers.KeptReader.restore", _outdated)
     world.start()
     assert world.rows() == {"a/trainer_state": 90}
     assert world.told == [("a/trainer_state", step)]

@@ -203,15 +203,18 @@ class SilenceCheck(Check):
         """Why this silence concerns the check; empty if it does not."""
         raise NotImplementedError
 
+    def limit_s(self, usual_s: float) -> float:
+        """How long a silence must be, where the longest usual one is *usual_s*."""
+        return max(self.thresholds["seconds_min"], self.thresholds["factor"] * usual_s)
+
     def update(self, row: Row) -> Evidence | None:
         """A row ends every silence."""
         return None
 
     def tick(self, silence: Silence) -> Evidence | None:
         """The level now, between two rows."""
-        limits, reason = self.thresholds, self.reason(silence)
-        limit_s = max(limits["seconds_min"], limits["factor"] * silence.usual_s)
-        few = silence.gaps < limits["gaps_min"]
+        limit_s, reason = self.limit_s(silence.usual_s), self.reason(silence)
+        few = silence.gaps < self.thresholds["gaps_min"]
         if few or not reason or silence.silence_s <= limit_s:
             return None
         return Evidence(

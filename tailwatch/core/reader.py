@@ -23,6 +23,7 @@ from .runconfig import combined, from_record
 
 SKIP_BYTES = 64 * 1024
 """A file without a training field in so many bytes of lines is no metric file."""
+_KEPT = ("rows", "first_line", "first_step", "last_loss", "last_timestamp_s", "heard")
 
 
 class RunReader:
@@ -241,18 +242,15 @@ class RunReader:
         """What to keep across a restart, `offset` included."""
         return {
             "offset": self.offset,
-            "rows": self.rows,
             "bad_lines": dict(self.bad_lines),
-            "first_line": self.first_line,
-            "first_step": self.first_step,
-            "last_loss": self.last_loss,
-            "last_timestamp_s": self.last_timestamp_s,
             "fields": self._maker.fields.version,
             **self._maker.to_state(),
             "within": self._within and asdict(self._within),
+            "beside": self._beside and asdict(self._beside),
             "progress": self.progress.to_state(),
             "header": [self._header.text, self._header.lines] if self._header else None,
             "monitor": self.monitor.to_state(),
+            **{name: getattr(self, name) for name in _KEPT},
         }
 
     @classmethod
@@ -275,17 +273,16 @@ class RunReader:
             raise StateOutdated("the table of fields has changed")
         reader._maker.restore(state)
         reader._within = state["within"] and RunConfig(**state["within"])
+        reader._beside = config or (state["beside"] and RunConfig(**state["beside"]))
         reader.progress = Progress(**state["progress"])
         if state["header"] is not None:
             reader._header = Header(*state["header"])
         reader.monitor = RunMonitor.from_state(checks, config, state["monitor"])
         reader._lines = LineBuffer(offset=state["offset"])
-        reader.rows = state["rows"]
         reader.is_metric = True
         reader.bad_lines.update(state["bad_lines"])
         reader.take_bad_lines()
-        reader.first_line = state["first_line"]
-        reader.first_step = state["first_step"]
-        reader.last_loss = state["last_loss"]
-        reader.last_timestamp_s = state["last_timestamp_s"]
+        for name in _KEPT:
+            setattr(reader, name, state[name])
+        reader.heard = tuple(state["heard"])
         return reader

@@ -124,7 +124,7 @@ class Watched:
         firing, pending = self.firing, self.pending
         values = self.ask(self._values, None)
         return [
-            _version(type(self.check)),
+            rule_version(type(self.check)),
             values,
             self.life.to_state(),
             self.quarantined,
@@ -154,7 +154,7 @@ class Watched:
         Raises:
             StateOutdated: The state is of another version of the check.
         """
-        if not isinstance(saved, list) or saved[0] != _version(check):
+        if not isinstance(saved, list) or saved[0] != rule_version(check):
             raise StateOutdated(f"{check.category}: its rule has changed")
         _, values, life, quarantined, fed, pending, firing = saved
         if firing is not None:
@@ -199,8 +199,8 @@ _NAMES: WeakKeyDictionary[type[Check], tuple[str, ...]] = WeakKeyDictionary()
 _VERSIONS: dict[tuple[Any, ...], int] = {}
 
 
-def _version(check: type[Check]) -> int:
-    """Tells states apart that mean something else: by the rule, its thresholds, its names."""
+def rule_version(check: type[Check]) -> int:
+    """Tell states apart that mean something else: by the rule, its thresholds, its names."""
     limits = check.thresholds
     key = (check, check.state_version, check.hold, *limits, *limits.values())
     if key not in _VERSIONS:

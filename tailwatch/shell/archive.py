@@ -39,7 +39,9 @@ class StoreArchive:
             marks = ", ".join("?" * len(names))
             query = f"SELECT name, state FROM runs WHERE name IN ({marks})"
             for name, state in connection.execute(query, list(names)):
-                states[name] = unpack(state)
+                states[name] = kept = unpack(state)
+                packed = kept["reader"]  # Of an older version it is none, until it is read again.
+                kept["reader"] = unpack(packed) if isinstance(packed, bytes) else None
         return states
 
     def edges(self, name: str) -> list[Edge]:

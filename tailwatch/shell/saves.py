@@ -98,9 +98,18 @@ class SavesScanner:
         """Root -> the inodes of all directories that the last sweep saw below it."""
         return self._inner.directories()
 
-    def sweep(self) -> Iterator[FoundFile]:
-        """Every file that matches, under every root, each once."""
-        return _gathered(self._inner.sweep())
+    def sweep(self, trusted: Set[str] = frozenset()) -> Mapping[str, FoundFile]:
+        """Every file that matches, under every root, by path."""
+        there = self._inner.sweep(trusted)
+        saves = [found for path, found in there.items() if is_state(path)]
+        if not saves:
+            return there
+        others = {path: found for path, found in there.items() if not is_state(path)}
+        return others | {found.path: found for found in _gathered(saves)}
+
+    def stir(self, path: str) -> None:
+        """There was an event at *path*."""
+        self._inner.stir(path)
 
     def find(self, path: str) -> Iterator[FoundFile]:
         """The matching files at or below *path*, which is a hint from the watcher."""

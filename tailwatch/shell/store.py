@@ -153,7 +153,8 @@ class SqliteStore:
 
     def _load(self) -> Restored:
         run = self._connection.execute
-        runs = runs_table.followed(self._connection)
+        for _ in runs_table.followed(self._connection):
+            pass  # Each can be unpacked: they are taken up one by one, and then it is too late.
         outbox = [
             OutboxRow(receiver, Notice(key, kind, time_s, unpack(data)), digest)
             for receiver, key, kind, time_s, data, digest in run(
@@ -163,6 +164,7 @@ class SqliteStore:
         ]
         meta = {key: unpack(value) for key, value in run("SELECT key, value FROM meta")}
         ended = runs_table.ended(self._connection)
+        runs = runs_table.followed(self._connection)
         return Restored(fresh=not meta, runs=runs, outbox=outbox, meta=meta, ended=ended)
 
     def recall(self, path: str) -> RunRecord | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import re
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Set
@@ -24,6 +23,8 @@ from watchdog.events import (
 )
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver, ObservedWatch
+
+from .inotify import InotifyWatches
 
 # Without a filter our own reads would come back as events, and wake us for ever.
 EVENTS: list[type[FileSystemEvent]] = [
@@ -127,6 +128,7 @@ class DirectoryWatcher:
         logging.getLogger("watchdog.observers.inotify_c").addHandler(self._overflow)
         self._observer: BaseObserver | None = None
         self._watches: dict[str, _Watch] = {}
+        self._inotify = InotifyWatches()
 
     def overflows(self) -> int:
         """How often the kernel's queue overflowed."""
@@ -161,14 +163,14 @@ class DirectoryWatcher:
             self._begin_anew()
         if self._observer is None:
             self._start()
-        watched = _watched_inodes() if directories else set()
+        unwatched = self._inotify.unwatched(directories or {})
         modes = {}
         for root in self._roots:
             if root in missing:
                 modes[root] = "missing"
                 continue
             events = not self._remote(root) and self._tend(root)
-            whole = not directories or self._whole(root, directories.get(root, set()) - watched)
+            whole = not directories or self._whole(root, unwatched.get(root, set()))
             # One silence may be a busy machine.
             heard = self._silences < SILENCES_MAX
             modes[root] = "events" if events and whole and heard else "sweep"
@@ -223,6 +225,7 @@ class DirectoryWatcher:
         # A race of watchdog's own with directories that are made quickly, and harmless;
         # raised as an error (`python -W error`) it would kill its reading thread unseen.
         warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
+        self._inotify = InotifyWatches()
         try:
             self._observer = Observer()
             self._observer.start()
@@ -284,17 +287,3 @@ def _take_down(observer: BaseObserver) -> None:
     for each in [*(t.stop for t in threads), *(t.join for t in threads)]:
         with contextlib.suppress(Exception):
             each()
-
-
-def _watched_inodes() -> set[int]:
-    """The inodes that this process has inotify watches on: what is really watched."""
-    inodes: set[int] = set()
-    with contextlib.suppress(OSError):
-        for name in os.listdir("/proc/self/fd"):
-            with contextlib.suppress(OSError):
-                if os.readlink(f"/proc/self/fd/{name}") != "anon_inode:inotify":
-                    continue
-                with open(f"/proc/self/fdinfo/{name}") as info:
-                    found = re.findall(r"^inotify wd:\S+ ino:([0-9a-f]+)", info.read(), re.M)
-                inodes.update(int(inode, 16) for inode in found)
-    return inodes

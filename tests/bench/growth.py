@@ -60,9 +60,9 @@ class Evaluated:
                     "SELECT state FROM runs WHERE path = ?", (os.fsencode(path),)
                 ).fetchone()
                 # Of what ended long ago no rows are kept; they were counted by then.
-                reader = found and unpack(found[0])["reader"]
-                if reader:
-                    self.rows[path] = reader["rows"]
+                packed = found and unpack(found[0])["reader"]
+                if packed:
+                    self.rows[path] = unpack(packed)["rows"]
 
     def report(self, written: dict[str, int]) -> bool:
         """Print whether just the rows that were written were evaluated; return it."""

@@ -24,6 +24,7 @@ from tailwatch.checks import CHECKS
 from tailwatch.messages import Commit, RunRecord
 from tailwatch.packing import pack, unpack
 from tailwatch.pages.site import Site
+from tailwatch.records import record_of
 from tailwatch.shell.archive import StoreArchive
 from tailwatch.shell.store import SqliteStore
 from tests.pages import gallery
@@ -89,8 +90,8 @@ def main() -> None:
         ):
             cost(what, lambda path=path: len(site.answer(path, "").body))  # type: ignore[misc]
         store.close()
-    state = tracked.record().state
-    curve = len(pack(state["reader"]["monitor"]["curve"]))
+    state = record_of(tracked).state
+    curve = len(pack(unpack(state["reader"])["monitor"]["curve"]))
     print(f"\nstate of the run: {len(pack(state)):,} bytes, {curve:,} of them its curve")
 
 

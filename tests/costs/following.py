@@ -7,6 +7,7 @@ import json
 import os
 import random
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from tailwatch.shell.clock import SystemClock
 from tailwatch.shell.follower import LocalFollower
 from tailwatch.shell.inbox import ThreadInbox
 from tailwatch.shell.saves import SavesFollower, SavesScanner
-from tailwatch.shell.scanner import DirectoryScanner
+from tailwatch.shell.scanner import CALM_SWEEPS, DirectoryScanner
 from tailwatch.shell.store import SqliteStore
 from tests.bench.throughput import small
 from tests.e2e.daemon import write
@@ -72,9 +73,26 @@ class Following:
         self._engine.turn(0.0)
 
     def sweep(self) -> None:
-        """A turn with a sweep."""
+        """A turn with a sweep that looks at everything."""
         self._inbox.sweep()
         self._engine.turn(0.0)
+
+    def calm(self) -> None:
+        """Nothing was written for ten minutes, and events come."""
+        before_s = time.time() - 600.0
+        for path, _, files in os.walk(self.runs, topdown=False):
+            for name in (*files, "."):
+                os.utime(os.path.join(path, name), (before_s, before_s))
+        self.read_all()
+        watcher = self._engine._world.watcher
+        watcher.tend = lambda missing, directories: {str(self.runs): "events"}  # type: ignore[method-assign]
+        self.sweep()
+
+    def sweeps_with_events(self) -> None:
+        """So many sweeps that every directory had its turn."""
+        for _ in range(CALM_SWEEPS):
+            self._engine._sweep_due_s = 0.0
+            self._engine.turn(0.0)
 
     def read_all(self) -> None:
         """Sweep, and turn until everything is read."""

@@ -68,6 +68,19 @@ def test_calls_of_an_idle_sweep(tmp_path: Path) -> None:
     held("calls of an idle sweep, but for its files", counts[100] - 100 * first, parts)
 
 
+def test_calls_of_idle_sweeps_with_events(tmp_path: Path) -> None:
+    """Where events come and nothing happens, a sweep asks the system for one file in twelve."""
+    counts = {}
+    for known in (120, 240):
+        with following(tmp_path / str(known), known) as engine:
+            engine.calm()
+            called = calls(engine.sweeps_with_events)
+            counts[known] = called.total()
+
+    each = (counts[240] - counts[120]) / 120
+    held("calls of twelve idle sweeps with events for each file", each, most(called, 240))
+
+
 def test_calls_of_an_idle_turn(tmp_path: Path) -> None:
     """A turn with nothing to do takes few calls, and none for the runs it knows."""
     with following(tmp_path, 100) as engine:

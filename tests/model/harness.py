@@ -24,6 +24,7 @@ from tailwatch.core.rows import Row
 from tailwatch.dispatch import Dispatch
 from tailwatch.engine import Engine, Options
 from tailwatch.messages import Incoming
+from tailwatch.packing import unpack
 from tailwatch.ports import World
 from tailwatch.shell.follower import LocalFollower
 from tailwatch.shell.inbox import ThreadInbox
@@ -176,6 +177,11 @@ class Machine:
         self.clock.monotonic_s += seconds
         self.clock.wall_s += seconds
         self.engine.turn(0.0)
+        # Whatever has more work is unpacked again: nobody may hold on to a reader.
+        opened = self.engine._files.readers.opened
+        for kept in list(opened):
+            if kept.put_away():
+                del opened[kept]
 
     def settle(self, sweeps: int = 3) -> None:
         """Enough sweeps that everything on disk must have been read."""
@@ -192,7 +198,7 @@ class Machine:
         assert self.engine is not None
         followed = {tracked.path: tracked.reader for tracked in self.engine._files.all()}
         over = [
-            RunReader.from_state((*CHECKS, Ledger), None, record.state["reader"])
+            RunReader.from_state((*CHECKS, Ledger), None, unpack(record.state["reader"]))
             for record in self.store.load().ended
             if record.path not in followed
         ]

@@ -15,6 +15,8 @@ from tailwatch.core.reader import RunReader
 from tailwatch.messages import RunView, Skipped, Snapshot
 from tailwatch.packing import pack, unpack
 from tailwatch.pages.site import Site
+from tailwatch.readers import KeptReader
+from tailwatch.records import record_of
 from tailwatch.shell.guard import Guard
 from tailwatch.shell.web import WebServer
 from tailwatch.shown import view_of
@@ -51,7 +53,12 @@ class World:
         age_s: float = 5.0,
     ) -> Tracked:
         """Follow a log to its end."""
-        tracked = Tracked(f"/runs/{name}.jsonl", "/runs", RunReader(self.checks, config), name)
+        tracked = Tracked(
+            f"/runs/{name}.jsonl",
+            "/runs",
+            KeptReader(self.checks, reader=RunReader(self.checks, config)),
+            name,
+        )
         transitions = tracked.reader.feed(data)
         tracked.last_row_s = tracked.active_s = NOW_S - age_s
         if state != "active":
@@ -59,7 +66,7 @@ class World:
         for transition in transitions:
             tracked.count(transition, NOW_S - age_s)
         self.told[name] = [edge(each, NOW_S - age_s) for each in transitions]
-        self.kept[name] = pack(tracked.record().state)
+        self.kept[name] = pack(record_of(tracked).state)
         self.views[name] = view_of(tracked, state)
         return tracked
 
@@ -85,7 +92,8 @@ class World:
     # The archive.
 
     def states(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-        return {name: unpack(self.kept[name]) for name in names if name in self.kept}
+        states = {name: unpack(self.kept[name]) for name in names if name in self.kept}
+        return {name: s | {"reader": unpack(s["reader"])} for name, s in states.items()}
 
     def edges(self, name: str) -> list[Edge]:
         return self.told.get(name, [])

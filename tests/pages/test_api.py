@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from tailwatch.checks import CHECKS
 from tailwatch.config import load_settings
 from tailwatch.core.findings import Severity
-from tailwatch.core.reader import RunReader
 from tailwatch.diagnose import read_all
 from tailwatch.documents import check_document
 from tailwatch.messages import Skipped
 from tailwatch.pages.api import findings_document, moment, run_facts, runs_document
+from tailwatch.readers import KeptReader
 from tailwatch.shown import view_of
 from tailwatch.tracked import Tracked
 from tests.shell.helpers import run_view, snapshot, standing
@@ -29,7 +29,7 @@ LOG = "".join(
 
 
 def followed(log: str) -> Tracked:
-    tracked = Tracked("/r/exp1/m.jsonl", "/r", RunReader(CHECKS), "exp1/m")
+    tracked = Tracked("/r/exp1/m.jsonl", "/r", KeptReader(CHECKS), "exp1/m")
     for transition in tracked.reader.feed(log.encode()):
         tracked.count(transition, 1767225600.0)
     tracked.last_row_s = tracked.active_s = 1767225600.0

@@ -31,7 +31,7 @@ def store(directory: Path) -> Iterator[SqliteStore]:
 
 
 def commit(store: SqliteStore, name: str = "a", *found: FindingRecord, rows: int = 1) -> None:
-    record = RunRecord(f"/r/{name}", name, "/r", {"rows": rows, "tallies": {}})
+    record = RunRecord(f"/r/{name}", name, "/r", {"rows": rows, "tallies": {}, "reader": None})
     store.commit(Commit(runs={record.path: record}, findings=list(found)))
 
 

@@ -34,7 +34,7 @@ def trainer(tmp_path: Path) -> Trainer:
 def test_all_saves_are_one_file(trainer: Trainer, tmp_path: Path) -> None:
     """A sweep shows one file, of the newest time, whose inode is the directory's."""
     trainer.finish()
-    (found,) = scanner(tmp_path).sweep()
+    (found,) = scanner(tmp_path).sweep().values()
     info = trainer.out.stat()
     assert (found.path, found.root) == (str(trainer.out / "trainer_state.json"), str(tmp_path))
     assert (found.size, found.mtime_s) == (SIZE_UNKNOWN, 1e9 + 3)
@@ -46,7 +46,7 @@ def test_every_change_of_a_save_is_seen(trainer: Trainer, tmp_path: Path) -> Non
     """The mark of a run changes when a save comes, goes or is written again, and only then."""
 
     def mark() -> tuple[int, int, int]:
-        (found,) = scanner(tmp_path).sweep()
+        (found,) = scanner(tmp_path).sweep().values()
         return found.changed
 
     marks = [mark()]
@@ -73,18 +73,20 @@ def test_unfinished_directories_are_passed_over(tmp_path: Path) -> None:
     trainer = Trainer(tmp_path)
     trainer.log_to(50)
     trainer.save("tmp-checkpoint-50")
-    assert list(scanner(tmp_path).sweep()) == []
+    assert list(scanner(tmp_path).sweep().values()) == []
     (tmp_path / "tmp-checkpoint-50").rename(tmp_path / "checkpoint-50")
-    assert [f.path for f in scanner(tmp_path).sweep()] == [str(tmp_path / "trainer_state.json")]
+    assert [f.path for f in scanner(tmp_path).sweep().values()] == [
+        str(tmp_path / "trainer_state.json")
+    ]
 
 
 def test_roots_within_roots(trainer: Trainer, tmp_path: Path) -> None:
     """A directory of a save that is itself a root is its own run; so is a file that is one."""
     place = trainer.out / "checkpoint-50"
-    (alone,) = scanner(place).sweep()
-    (named,) = scanner(place / "trainer_state.json").sweep()
+    (alone,) = scanner(place).sweep().values()
+    (named,) = scanner(place / "trainer_state.json").sweep().values()
     assert alone.path == named.path == str(place / "trainer_state.json")
-    assert len(list(scanner(tmp_path, trainer.out).sweep())) == 1
+    assert len(list(scanner(tmp_path, trainer.out).sweep().values())) == 1
 
 
 def test_other_files_are_as_they_were(tmp_path: Path) -> None:
@@ -92,8 +94,11 @@ def test_other_files_are_as_they_were(tmp_path: Path) -> None:
     for name in ("m.jsonl", "x_trainer_state.json"):
         (tmp_path / name).write_text("{}\n")
     inner = DirectoryScanner([str(tmp_path)], WANTED)
-    metric, state = inner.sweep()
-    assert list(SavesScanner(inner).sweep()) == [metric, state._replace(size=SIZE_UNKNOWN)]
+    metric, state = inner.sweep().values()
+    assert list(SavesScanner(inner).sweep().values()) == [
+        metric,
+        state._replace(size=SIZE_UNKNOWN),
+    ]
     assert isinstance(metric, FoundFile)
 
 

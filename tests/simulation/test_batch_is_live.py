@@ -9,6 +9,7 @@ import random
 
 import pytest
 
+from tailwatch import readers
 from tailwatch.checks import CHECKS
 from tailwatch.core.findings import Transition
 from tailwatch.core.reader import RunReader
@@ -93,6 +94,16 @@ def test_restarts_are_invisible(seed: int) -> None:
     assert [_without_recent(t) for t in in_one_go(data)] == [
         _without_recent(t) for t in live(data, cuts, restart=True)
     ]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_packing_is_invisible(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So does one whose checks are packed whenever they have nothing to do."""
+    monkeypatch.setattr(readers, "OPEN_MAX", 0)
+    data = rough_file(200 + seed)
+    cuts = sorted(random.Random(seed).sample(range(1, len(data)), 25))
+
+    assert plain(in_one_go(data)) == plain(live(data, cuts))
 
 
 def _without_recent(transition: Transition) -> str:

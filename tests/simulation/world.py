@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import msgspec
@@ -110,9 +110,12 @@ class _Scanner:
     def directories(self) -> Mapping[str, set[int]]:
         return {}
 
-    def sweep(self) -> Iterable[FoundFile]:
+    def stir(self, path: str) -> None:
+        pass
+
+    def sweep(self, trusted: Set[str] = frozenset()) -> Mapping[str, FoundFile]:
         self.world.point()
-        return [self._found(path) for path in sorted(self.world.files)]
+        return {path: self._found(path) for path in sorted(self.world.files)}
 
     def find(self, path: str) -> Iterable[FoundFile]:
         return [self._found(p) for p in sorted(self.world.files) if p.startswith(path)]
