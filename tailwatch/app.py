@@ -16,7 +16,7 @@ from .core.names import escape
 from .dispatch import Dispatch
 from .engine import Engine, Options
 from .errors import CannotGoOn, ConfigError, StateUnusable
-from .garbage import nothing_collected
+from .garbage import nothing_collected, seldom_whole
 from .messages import Snapshot, Stop
 from .pages.site import Site
 from .ports import Log, World
@@ -38,7 +38,7 @@ from .shell.store import SqliteStore
 from .shell.textfile import Textfile
 from .shell.watcher import DirectoryWatcher
 from .shell.web import WebServer, own_names
-from .threads import enough_threads, thread_deaths
+from .threads import enough_threads, short_turns, thread_deaths
 from .web_config import WebConfig, read_web_config
 
 _THREAD_DIED = "a thread has died; a new start loses nothing"
@@ -88,7 +88,8 @@ class Daemon:
             ConfigError: The port is in use. StateUnusable: So is the state, or worse.
             CannotGoOn: No thread can be started, or one of ours has died.
         """
-        with self._signals(), thread_deaths(self.log, self.no_memory), enough_threads():
+        deaths = thread_deaths(self.log, self.no_memory)
+        with self._signals(), deaths, enough_threads(), short_turns(), seldom_whole():
             while True:
                 self._again = False
                 try:

@@ -1,4 +1,4 @@
-"""What becomes of the process when one of its threads dies, or none can be started."""
+"""The threads of the process: how they take turns, and what becomes of it when one dies."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from collections.abc import Callable, Iterator
 
 from .errors import CannotGoOn
 from .ports import Log
+
+TURN_S = 0.0005
+"""So long a thread may go on while others wait. A page of hundreds of runs takes 25 ms, a row two
+dozen system calls, after each of which it waits for its turn: by default that is 5 ms."""
 
 _NO_THREADS = "no thread can be started: too many tasks, or too little memory"
 
@@ -34,6 +38,17 @@ def thread_deaths(log: Log, no_memory: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         threading.excepthook, sys.unraisablehook = old
+
+
+@contextlib.contextmanager
+def short_turns() -> Iterator[None]:
+    """Within, no thread is held up for long by the work of another."""
+    old_s = sys.getswitchinterval()
+    sys.setswitchinterval(TURN_S)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(old_s)
 
 
 @contextlib.contextmanager

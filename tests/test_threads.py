@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from tailwatch.errors import CannotGoOn
-from tailwatch.threads import enough_threads, thread_deaths
+from tailwatch.threads import TURN_S, enough_threads, short_turns, thread_deaths
 from tests.shell.helpers import MemoryLog
 
 
@@ -48,3 +48,11 @@ def test_a_thread_that_cannot_start_is_said() -> None:
         raise RuntimeError("can't start new thread")
     with pytest.raises(RuntimeError, match="else"), enough_threads():
         raise RuntimeError("something else")
+
+
+def test_turns_are_short_while_it_runs() -> None:
+    """A daemon's threads take shorter turns; what embeds it gets its own back."""
+    before_s = sys.getswitchinterval()
+    with short_turns():
+        assert sys.getswitchinterval() == pytest.approx(TURN_S)
+    assert sys.getswitchinterval() == before_s

@@ -101,6 +101,10 @@ class Following:
             self.turn()
         self.sweep()  # The first one after a file was read notes more than the others.
 
+    def followed(self) -> list[str]:
+        """The paths of all runs in memory."""
+        return [tracked.path for tracked in self._engine._files.all()]
+
     def rows(self) -> int:
         """What is shown to have been read of all runs."""
         assert self.board.snapshot is not None
