@@ -6,9 +6,8 @@ import ast
 import json
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -64,8 +63,8 @@ class Member(NamedTuple):
     Attributes:
         name: The attribute that its value becomes.
         kind: `float`: a number, made a float; `Any`: any value; `PASSED`: any value, which is
-            checked and not made into anything; `NO_OBJECT`: any but an object; members: an
-            object with just these.
+            checked and not made into anything; `NO_OBJECT`: any but an object; a list of
+            members: an object with just these.
     """
 
     key: str
@@ -74,15 +73,12 @@ class Member(NamedTuple):
 
 
 PASSED = msgspec.Raw
-SHAPES_MAX = 256
-"""So many decoders are kept: the runs of one trainer have one between them."""
 NO_OBJECT = int | float | str | bool | list[Any] | None
 
 
-@lru_cache(SHAPES_MAX)
-def decoder_of(members: tuple[Member, ...]) -> Callable[[bytes], Any]:
+def decoder_of(members: Sequence[Member]) -> Callable[[bytes], Any]:
     """
-    A decoder of lines that are an object with just these keys.
+    Make a decoder of lines that are an object with just these keys.
 
     What it accepts, `decode` reads as the same. For all else it raises what `decode` does.
     """
@@ -101,17 +97,17 @@ def decoder_of(members: tuple[Member, ...]) -> Callable[[bytes], Any]:
     return passing
 
 
-def _struct(members: tuple[Member, ...]) -> type[msgspec.Struct]:
+def _struct(members: Sequence[Member]) -> type[msgspec.Struct]:
     return msgspec.defstruct(
         "Members",
-        [(m.name, _struct(m.kind) if type(m.kind) is tuple else m.kind) for m in members],
+        [(m.name, _struct(m.kind) if type(m.kind) is list else m.kind) for m in members],
         rename={m.name: m.key for m in members},
         forbid_unknown_fields=True,
     )
 
 
-def _passes(members: tuple[Member, ...]) -> bool:
-    return any(m.kind is PASSED or (type(m.kind) is tuple and _passes(m.kind)) for m in members)
+def _passes(members: Sequence[Member]) -> bool:
+    return any(m.kind is PASSED or (type(m.kind) is list and _passes(m.kind)) for m in members)
 
 
 as_dict = msgspec.structs.asdict

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Self
 
@@ -38,7 +38,7 @@ class Shortcut:
     def __init__(
         self,
         plan: Plan,
-        members: tuple[Member, ...],
+        members: Sequence[Member],
         read: Mapping[str, str],
         *,
         plain: bool,
@@ -74,10 +74,10 @@ class Shortcut:
             read = {name: read[name] for name in numbers.values()}
             return cls(plan, members, read, plain=True, nested={})
         keys = {(key,): f"value_{n}" for n, key in enumerate(_read(plan, nested))}
-        members = tuple(
+        members = [
             Member(key, keys.get((key,), f"_{n}"), Any if (key,) in keys else _passed(record[key]))
             for n, key in enumerate(record)
-        )
+        ]
         read = {key: name for (key,), name in keys.items()}
         return cls(plan, members, read, plain=False, nested=nested) if keys else None
 
@@ -135,7 +135,7 @@ def _members(
     numbers: Mapping[Path, str],
     heads: Collection[str],
     to: Path = (),
-) -> tuple[tuple[Member, ...], dict[str, str]]:
+) -> tuple[list[Member], dict[str, str]]:
     """The members of rows of a plain shape, and where a decoder puts each field."""
     members: list[Member] = []
     read: dict[str, str] = {}
@@ -153,7 +153,7 @@ def _members(
             elif type(value) is dict:
                 kind = dict
         members.append(Member(key, name, kind))
-    return tuple(members), read
+    return members, read
 
 
 def _passed(value: object) -> Any:
