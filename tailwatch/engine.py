@@ -252,7 +252,8 @@ class Engine:
         self._shown.look(files, self._changed)
         if everything:
             self._shown.skip(files)
-        self._files.readers.put_away(each.kept for each in self._changed.values())
+        changed = (each.kept for each in self._changed.values())
+        self._files.readers.put_away(changed, monotonic_s)
         self._changed = {}
         if kept or everything:
             self._publish()

@@ -20,6 +20,8 @@ from .reading import Reading, Take
 from .tracked import Tracked
 
 TURN_BYTES = 4 * 1024 * 1024
+FILE_BYTES = 8 * 1024
+"""Each file counts as so much at least: what a turn unpacks, it packs only at its end."""
 ENDS_S = 60.0
 """A run whose file has been gone for this long has ended: it is kept on disk alone."""
 
@@ -199,13 +201,13 @@ class Files:
             self._reading.behind.pop(path, None)
             tracked = self._reading.files.get(path)
             if tracked is not None:
-                budget -= self._pump(tracked, now_s, monotonic_s)
+                budget -= max(FILE_BYTES, self._pump(tracked, now_s, monotonic_s))
                 continue
             for found in self.scanner.find(path):
                 known = self._reading.files.get(found.path)
                 if known is None:
                     known = self._discover(found, now_s, monotonic_s)
-                    budget -= self._pump(known, now_s, monotonic_s)
+                    budget -= max(FILE_BYTES, self._pump(known, now_s, monotonic_s))
                 else:  # A directory was named: its known files have hints of their own.
                     self._reading.hinted[known.path] = None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 from .core.check import Check
@@ -20,6 +21,10 @@ from .packing import pack, unpack
 OPEN_MAX = 1000
 """So many runs have their checks ready for the next row. Unpacking one takes less than the
 turn that its row needs anyway, and packed it takes a tenth of the memory."""
+OPEN_S = 120.0
+"""So long a run is ready after its last row."""
+OLD_MAX = 20
+"""So many are packed in one turn because they had no row for long: each takes half a ms."""
 
 
 class KeptReader:
@@ -84,7 +89,7 @@ class KeptReader:
     def used(self) -> None:
         """It has work just now: of those that are unpacked, it is the last to be packed."""
         if self._among is not None and self._reader is not None:
-            self._among.opened[self] = None
+            self._among.opened[self] = self._among.now_s
             self._among.opened.move_to_end(self)
 
     def put_away(self) -> bool:
@@ -151,20 +156,22 @@ class KeptReader:
 
 class Readers:
     """
-    Makes the readers, and keeps no more than `OPEN_MAX` of them unpacked.
+    Makes the readers, and keeps those unpacked that have work, no more than `OPEN_MAX`.
 
     Args:
         checks: The checks of each run.
         fields: What the keys of each file mean.
 
     Attributes:
-        opened: Those that are unpacked; the one without work for longest first.
+        opened: Those that are unpacked -> when (monotonic) they had work; the oldest first.
+        now_s: When the newest work was (monotonic).
         proven: Versions of the rules of which a state was unpacked.
     """
 
     def __init__(self, checks: Sequence[type[Check]], fields: FieldRules) -> None:
         self._checks, self._fields = checks, fields
-        self.opened: OrderedDict[KeptReader, None] = OrderedDict()
+        self.opened: OrderedDict[KeptReader, float] = OrderedDict()
+        self.now_s = 0.0
         self.proven: set[int] = set()
         self._versions: dict[str, int] = {}
 
@@ -178,14 +185,24 @@ class Readers:
             self._versions[fields.version] = _version(checks, fields)
         return self._versions[fields.version]
 
-    def put_away(self, used: Iterable[KeptReader]) -> None:
-        """Pack those that have had no work for longest, of too many; *used* have just had some."""
+    def put_away(self, used: Iterable[KeptReader], monotonic_s: float) -> None:
+        """
+        Pack those that have had no work for long, or for longest of too many.
+
+        Args:
+            used: Those that have just had some.
+        """
+        self.now_s = monotonic_s
         for kept in used:
             kept.used()
-        for _ in range(len(self.opened) - OPEN_MAX):
-            kept, _ = self.opened.popitem(last=False)
+        over = len(self.opened) - OPEN_MAX
+        oldest = list(islice(self.opened.items(), max(over, OLD_MAX)))
+        for number, (kept, used_s) in enumerate(oldest):
+            if number >= over and monotonic_s - used_s < OPEN_S:
+                break
+            del self.opened[kept]
             if not kept.put_away():
-                self.opened[kept] = None
+                self.opened[kept] = monotonic_s
 
 
 def _compressed(packed: bytes) -> bytes:

@@ -18,7 +18,7 @@ from tailwatch.core.reader import RunReader
 from tailwatch.core.summary import RunSummary, summary_of
 from tailwatch.errors import StateOutdated
 from tailwatch.packing import pack, unpack
-from tailwatch.readers import KeptReader, Readers
+from tailwatch.readers import OPEN_S, KeptReader, Readers
 
 
 def lines(seed: int) -> list[bytes]:
@@ -103,10 +103,10 @@ def test_those_without_work_for_longest_are_packed(monkeypatch: pytest.MonkeyPat
     """So many stay ready for their next row; one that is needed again is unpacked."""
     monkeypatch.setattr(readers, "OPEN_MAX", 3)
     among, made = followed(6)
-    among.put_away(made)
+    among.put_away(made, 0.0)
     assert list(map(is_open, made)) == [False] * 3 + [True] * 3
     made[0].reader.feed(b'{"step": 2, "loss": 2.0}\n')
-    among.put_away([made[0], made[3]])
+    among.put_away([made[0], made[3]], 1.0)
     assert list(map(is_open, made)) == [True, False, False, True, False, True]
     assert [kept.summary().rows for kept in made] == [2, 1, 1, 1, 1, 1]
 
@@ -118,10 +118,28 @@ def test_what_cannot_be_packed_stays_and_the_others_are_tried(
     monkeypatch.setattr(readers, "OPEN_MAX", 1)
     among, made = followed(4)
     made[0].reader.feed(b'{"torn')
-    among.put_away(made)
+    among.put_away(made, 0.0)
     assert list(map(is_open, made)) == [True, False, False, True]
-    among.put_away([])
+    among.put_away([], 2.0)
     assert list(map(is_open, made)) == [True, False, False, False]
+
+
+def test_those_without_a_row_for_long_are_packed_some_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of thousands that are silent none takes memory for long, and no turn packs many."""
+    monkeypatch.setattr(readers, "OLD_MAX", 2)
+    among, made = followed(6)
+    among.put_away(made, 0.0)
+    among.put_away([made[0]], OPEN_S - 1.0)
+    assert list(map(is_open, made)) == [True] * 6
+    left = []
+    for turn in range(4):
+        among.put_away([], OPEN_S + turn)
+        left.append(sum(map(is_open, made)))
+
+    assert left == [4, 2, 1, 1]
+    assert is_open(made[0])
 
 
 def other_checks(state: dict[str, object]) -> tuple[KeptReader, dict[str, object]]:
