@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tailwatch.checks import CHECKS
 from tailwatch.core.check import Check, RunConfig
-from tailwatch.core.cursor import Cursor, Identity
+from tailwatch.core.cursor import Cursor
 from tailwatch.core.field_rules import FieldRules
 from tailwatch.core.findings import Transition
 from tailwatch.core.globs import PathFilter
 from tailwatch.files import ENDS_S, Files
 from tailwatch.messages import RunRecord, Unreadable
-from tailwatch.ports import OpenFile
 from tailwatch.records import record_of
-from tailwatch.shell.follower import LocalFollower
+from tailwatch.shell.follower import LocalFile, LocalFollower
 from tailwatch.shell.scanner import DirectoryScanner
 from tailwatch.tracked import Tracked
 from tests.shell.helpers import MemoryLog
@@ -25,48 +24,21 @@ ROW = b'{"step": 1, "loss": 1.0}\n'
 WIDE = b'{"step": 1, "loss": 1.0, "note": "' + b"x" * 1000 + b'"}\n'
 
 
-class FakeFollower:
+class FakeFollower(LocalFollower):
     """The real follower, but for files that it is told to fail on; remembers who was opened."""
 
     def __init__(self) -> None:
-        self._real = LocalFollower()
+        super().__init__()
         self.opened: list[str] = []
         self.refused: dict[str, Unreadable | OSError] = {}
         self.configs: dict[str, RunConfig] = {}
 
-    def open(self, path: str, cursor: Cursor) -> OpenFile | Unreadable:
+    def open(self, path: str, cursor: Cursor) -> LocalFile | Unreadable:
         self.opened.append(os.path.basename(path))
         refusal = self.refused.get(path)
         if isinstance(refusal, OSError):
             raise refusal
-        return refusal or self._real.open(path, cursor)
-
-    def remainder(
-        self,
-        path: str,
-        cursor: Cursor,
-        names: Sequence[str],
-        others: Sequence[Cursor],
-        foreign: Callable[[Identity], bool],
-    ) -> OpenFile | None:
-        return self._real.remainder(path, cursor, names, others, foreign)
-
-    def is_same(self, path: str, cursor: Cursor) -> bool:
-        return self._real.is_same(path, cursor)
-
-    def pass_known(
-        self, path: str, cursor: Cursor, others: Sequence[Cursor], beside: str
-    ) -> Cursor:
-        return self._real.pass_known(path, cursor, others, beside)
-
-    def inode(self, path: str) -> tuple[int, int] | None:
-        return self._real.inode(path)
-
-    def leave(self, path: str) -> None:
-        self._real.leave(path)
-
-    def release(self, path: str) -> None:
-        self._real.release(path)
+        return refusal or super().open(path, cursor)
 
     def run_config(self, path: str) -> RunConfig | None:
         return self.configs.get(path)
