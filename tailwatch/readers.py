@@ -51,8 +51,7 @@ class KeptReader:
     ) -> None:
         self.checks = checks
         self._fields = fields or FieldMap()
-        version = among.version if among is not None else _version
-        self._rules = version(checks, self._fields)
+        self._rules = among.version(self._fields) if among else _version(checks, self._fields)
         self._reader = reader
         # As it is on disk; while there is no reader, compressed.
         self._packed: bytes | None = None
@@ -179,10 +178,10 @@ class Readers:
         """The reader of the file *path*, found below *root*."""
         return KeptReader(self._checks, self._fields.of(path, root), among=self)
 
-    def version(self, checks: Sequence[type[Check]], fields: FieldMap) -> int:
-        """Tell states apart that mean something else; *checks* are always the same."""
+    def version(self, fields: FieldMap) -> int:
+        """Tell states apart that mean something else."""
         if fields.version not in self._versions:
-            self._versions[fields.version] = _version(checks, fields)
+            self._versions[fields.version] = _version(self._checks, fields)
         return self._versions[fields.version]
 
     def put_away(self, used: Iterable[KeptReader], monotonic_s: float) -> None:
