@@ -82,7 +82,7 @@ class Discovery:
         tracked = self.restored(record)
         tracked.last_seen_s, tracked.read_at_s = now_s, monotonic_s
         tracked.given_up, tracked.gone_s = False, None
-        self._take_up(tracked, found.path, record.name)
+        self.take_up(tracked, found.path, record.name)
         return tracked
 
     def _ended_elsewhere(self, found: FoundFile, monotonic_s: float) -> Tracked | None:
@@ -95,10 +95,11 @@ class Discovery:
         if not self.reading.owners.was_in(tracked, found):
             return None
         tracked.gone_s = tracked.read_at_s = monotonic_s - MOVED_S
-        self._take_up(tracked, path, record.name)
+        self.take_up(tracked, path, record.name)
         return self._owner(found, monotonic_s)
 
-    def _take_up(self, tracked: Tracked, path: str, name: str) -> None:
+    def take_up(self, tracked: Tracked, path: str, name: str) -> None:
+        """Follow a run that was kept."""
         self.reading.files[path] = tracked
         self.reading.owners.note_all(tracked)
         self.reading.names.add(name)

@@ -98,9 +98,7 @@ class Files:
             tracked.read_at_s = monotonic_s - max(0.0, now_s - tracked.last_seen_s)
             for each in tracked.previous:
                 each.quiet_s = monotonic_s
-            self._reading.files[tracked.path] = tracked
-            self._reading.names.add(record.name)
-            self._reading.owners.note_all(tracked)
+            self._discovery.take_up(tracked, record.path, record.name)
         return len(self._reading.files)
 
     def all(self) -> Iterable[Tracked]:
