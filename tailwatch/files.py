@@ -6,7 +6,6 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import chain
 
 from .core.check import Check
 from .core.field_rules import FieldRules
@@ -89,17 +88,24 @@ class Files:
         """
         Take up the files of an earlier process, and return how many runs those were.
 
-        *ended* are runs whose file was gone by then.
+        *ended* are runs whose file was gone by then; they are not counted.
         """
-        # What ended lately is still shown: it ends once more, since its file is still gone.
-        lately = (r for r in ended if now_s - r.state["last_seen_s"] <= self.keep_s)
-        for record in chain(records, lately):
-            tracked = self._discovery.restored(record)
-            tracked.read_at_s = monotonic_s - max(0.0, now_s - tracked.last_seen_s)
-            for each in tracked.previous:
-                each.quiet_s = monotonic_s
-            self._discovery.take_up(tracked, record.path, record.name)
-        return len(self._reading.files)
+        runs = 0
+        for record in records:
+            self._restore(record, now_s, monotonic_s)
+            runs += 1
+        for record in ended:
+            # What ended lately is still shown: it ends once more, since its file is still gone.
+            if now_s - record.state["last_seen_s"] <= self.keep_s:
+                self._restore(record, now_s, monotonic_s)
+        return runs
+
+    def _restore(self, record: RunRecord, now_s: float, monotonic_s: float) -> None:
+        tracked = self._discovery.restored(record)
+        tracked.read_at_s = monotonic_s - max(0.0, now_s - tracked.last_seen_s)
+        for each in tracked.previous:
+            each.quiet_s = monotonic_s
+        self._discovery.take_up(tracked, record.path, record.name)
 
     def all(self) -> Iterable[Tracked]:
         """Every followed file."""

@@ -266,6 +266,18 @@ def test_restored_file_goes_on_where_it_was(kit: Kit) -> None:
     assert again.tracked("a.jsonl").reader.rows == 6
 
 
+def test_restored_runs_are_counted_without_those_that_ended(kit: Kit) -> None:
+    """The log line of a start says how many are followed."""
+    for name in ("a.jsonl", "b.jsonl", "c.jsonl"):
+        kit.put(name, ROW)
+    kit.sweep(1000.0)
+    kit.drain()
+    *followed, ended = [record_of(t) for t in kit.files.all()]
+    again = Kit(kit.root)
+    assert again.files.restore(followed, 1000.0, 0.0, [ended]) == 2
+    assert len(list(again.files.all())) == 3
+
+
 @pytest.mark.parametrize(
     ("since", "opened"),
     [("nothing", []), ("row", ["m.jsonl"]), ("time", ["m.jsonl"]), ("other", ["m.jsonl"])],
