@@ -121,9 +121,9 @@ class Daemon:
             remote = Mounts(clock.monotonic).remote
             follower = LocalFollower(remote, roots=scanner.roots())
             stack.callback(follower.close)
-            watcher = DirectoryWatcher(
-                scanner.roots(), self._inbox, own=settings.state_dir, remote=remote
-            )
+            # Not the state's directory itself: each commit would wake the watcher.
+            own = os.path.join(settings.state_dir, "watch")
+            watcher = DirectoryWatcher(scanner.roots(), self._inbox, own=own, remote=remote)
             stack.callback(watcher.close)
             world = World(
                 inbox=self._inbox,

@@ -105,7 +105,8 @@ class DirectoryWatcher:
     Args:
         roots: Absolute paths; for a file its directory is watched.
         hints: Where hints go.
-        own: A directory of our own, for the file that is touched; None: trust what is alive.
+        own: A directory for the file that is touched, and for nothing else, since it is watched:
+            made if it is not there; None: trust what is alive.
         remote: Whether a path is on a network file system, which is not watched at all.
     """
 
@@ -191,8 +192,11 @@ class DirectoryWatcher:
         self._canary.heard = self._touched = False
         if self._own is None or self._observer is None:
             return
-        with contextlib.suppress(OSError), open(os.path.join(self._own, "canary"), "wb") as file:
-            file.write(b".")
+        with contextlib.suppress(OSError):
+            # Not truncated: that would be one event more.
+            path, flags = os.path.join(self._own, "canary"), os.O_WRONLY | os.O_CREAT
+            with open(os.open(path, flags, 0o600), "wb") as file:
+                file.write(b".")
             self._touched = True
 
     def _whole(self, root: str, unwatched: Set[int]) -> bool:
@@ -230,9 +234,10 @@ class DirectoryWatcher:
             self._observer = Observer()
             self._observer.start()
             if self._own is not None:
+                os.makedirs(self._own, exist_ok=True)
                 self._observer.schedule(self._canary, self._own, event_filter=[FileModifiedEvent])
-        except (OSError, RuntimeError):  # No inotify instance, no thread: the sweep must do.
-            self._observer = None
+        except (OSError, RuntimeError):  # No inotify, no watch, no thread: the sweep must do.
+            self.stop(join_s=0.1)
 
     def _tend(self, root: str) -> bool:
         if self._observer is None:

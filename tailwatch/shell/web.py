@@ -24,6 +24,8 @@ from ..pages.site import Site
 
 REQUEST_TIMEOUT_S = 10.0
 """For a client to send its request, and again to take the answer."""
+LOOK_S = 1.0
+"""How often to look for clients whose time is up."""
 CONNECTIONS_MAX = 16
 SLOT_WAIT_S = 1.0
 HEAD_BYTES_MAX = 128 * 1024
@@ -85,7 +87,7 @@ class WebServer:
         if ipaddress.ip_address(self._server.server_name).is_loopback:
             self._server.names = {name.lower() for name in names}
         serve = self._server.serve_forever
-        self._thread = threading.Thread(target=serve, args=(0.2,), name="web", daemon=True)
+        self._thread = threading.Thread(target=serve, args=(LOOK_S,), name="web", daemon=True)
         self._thread.start()
 
     @property
@@ -100,6 +102,8 @@ class WebServer:
 
     def close(self) -> None:
         """Answer no more."""
+        with contextlib.suppress(OSError):  # Or it would find out only at its next look.
+            self._server.socket.shutdown(socket.SHUT_RDWR)
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(timeout=5)
@@ -193,7 +197,7 @@ class _Server(ThreadingHTTPServer):
             self._waiting.pop(request, None)
 
     def service_actions(self) -> None:
-        """Called several times a second: a client has its time, however it divides it."""
+        """Called every `LOOK_S`: a client has its time, however it divides it."""
         while self._drop_oldest(older_than_s=REQUEST_TIMEOUT_S):
             pass
 

@@ -60,9 +60,9 @@ LIMITS = {
     "system calls of the engine for 1,000 rows at once": Limit(14.6, 17),
     "system calls of an idle sweep for each file": Limit(2.04, 2.2),
     # The same, but it varies with when a thread wakes up, and with the load.
-    "system calls of the other threads for a row": Limit(6.4, 10),
-    "system calls of idle threads a second": Limit(8.5, 14),
-    "idle wake-ups a second": Limit(17, 35),
+    "system calls of the other threads for a row": Limit(2, 3),
+    "system calls of idle threads a second": Limit(3, 5),
+    "idle wake-ups a second": Limit(7.7, 15),
 }
 
 

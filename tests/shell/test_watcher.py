@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tailwatch.shell.watcher import DirectoryWatcher
+from tailwatch.shell.watcher import DirectoryWatcher, _Canary
 from tests.shell.helpers import child_environment, run_python, wait_until
 
 
@@ -281,13 +281,13 @@ def test_no_inotify_instance_means_sweep(tmp_path: Path) -> None:
     assert [{str(tmp_path): "sweep"}] * 2 == json.loads(result.stdout or "null"), result.stderr
 
 
-def _modes_in_a_namespace(knob: str, value: int, root: Path) -> object:
-    """The modes of two turns where a limit of inotify's is set for the watcher alone."""
+def _in_a_namespace(knob: str, value: int, root: Path, code: str = _WITHOUT) -> object:
+    """What *code* says where a limit of inotify's is set for it alone."""
     if subprocess.run(["unshare", "-Ur", "true"], capture_output=True, check=False).returncode:
         message = "no user namespace may be made here"
         pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
     script = 'echo "$1" > "/proc/sys/user/$2" && shift 2 && exec "$@"'
-    python = [sys.executable, "-c", _WITHOUT, str(root)]
+    python = [sys.executable, "-c", code, str(root)]
     result = subprocess.run(
         ["unshare", "-Ur", "sh", "-c", script, "sh", str(value), knob, *python],
         cwd="/",
@@ -303,14 +303,54 @@ def _modes_in_a_namespace(knob: str, value: int, root: Path) -> object:
 
 def test_limit_of_instances_means_sweep(tmp_path: Path) -> None:
     """With inotify's own limit of instances used up, the daemon goes on with the sweep."""
-    modes = _modes_in_a_namespace("max_inotify_instances", 0, tmp_path)
+    modes = _in_a_namespace("max_inotify_instances", 0, tmp_path)
     assert [{str(tmp_path): "sweep"}] * 2 == modes
 
 
 def test_limit_of_watches_means_sweep(tmp_path: Path) -> None:
     """With no watch left for a root, that root is swept."""
-    modes = _modes_in_a_namespace("max_inotify_watches", 0, tmp_path)
+    modes = _in_a_namespace("max_inotify_watches", 0, tmp_path)
     assert [{str(tmp_path): "sweep"}] * 2 == modes
+
+
+_AGAIN = """
+import json, os, sys, threading
+from tailwatch.shell.watcher import DirectoryWatcher
+class Hints:
+    def hint(self, path): pass
+    def sweep(self): pass
+watcher = DirectoryWatcher(sys.argv[1:], Hints(), own=sys.argv[1] + "/own")
+held = []
+for _ in range(6):
+    watcher.tend(set())
+    held.append([threading.active_count(), len(os.listdir("/proc/self/fd"))])
+watcher.close()
+print(json.dumps(held))
+"""
+
+
+def test_trying_again_for_a_watch_leaves_nothing(tmp_path: Path) -> None:
+    """While not even our own file can be watched, no try leaves a thread or a descriptor."""
+    held = _in_a_namespace("max_inotify_watches", 0, tmp_path, _AGAIN)
+    assert held == [[1, 4]] * 6
+
+
+def test_touching_our_own_file_is_one_event(
+    tmp_path: Path, hints: Hints, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each sweep's touch is heard, as one event: each is some wake-ups of three threads."""
+    heard = []
+    monkeypatch.setattr(_Canary, "dispatch", lambda self, event: heard.append(event))
+    (tmp_path / "root").mkdir()
+    own = tmp_path / "state" / "watch"
+    watcher = DirectoryWatcher([str(tmp_path / "root")], hints, own=str(own))
+    try:
+        for count in (1, 2, 3):
+            watcher.tend(set())
+            wait_until(lambda count=count: len(heard) >= count, "our own file to be heard")
+        assert [str(own / "canary")] * 3 == [event.src_path for event in heard]
+    finally:
+        watcher.close()
 
 
 # Lost events.
