@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from .plain import fields_of
 from .trail import Trail
 
 MARKER_BYTES = 64
@@ -142,8 +143,7 @@ class Cursor:
 
     def to_state(self) -> dict[str, Any]:
         """A small dict, for `from_state`. The torn line is not in it."""
-        state = asdict(self)
-        return {k: v for k, v in state.items() if not k.startswith("received")}
+        return {k: v for k, v in fields_of(self).items() if not k.startswith("received")}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Cursor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -21,6 +20,7 @@ from .findings import (
     Transition,
     TransitionKind,
 )
+from .plain import fields_of
 from .rows import Row
 from .segments import Course, SegmentTracker
 from .silence import Silence
@@ -254,7 +254,7 @@ class RunMonitor:
     def to_state(self) -> dict[str, Any]:
         """What to keep across a restart."""
         return {
-            "config": asdict(self.config),
+            "config": fields_of(self.config),
             "segment": self.segment,
             "last": self.last,
             "recent": list(self.recent),

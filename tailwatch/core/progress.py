@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from .check import RunConfig
 from .numbers import shown
+from .plain import fields_of
 from .rows import Row, RowKind
 
 PERCENT_DONE = 99.9
@@ -70,4 +71,4 @@ class Progress:
 
     def to_state(self) -> dict[str, Any]:
         """A small dict, for `Progress(**state)`."""
-        return asdict(self)
+        return fields_of(self)

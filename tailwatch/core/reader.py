@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from ..errors import StateOutdated
@@ -16,6 +16,7 @@ from .header import Header
 from .lines import Line, LineBuffer
 from .monitor import RunMonitor
 from .observer import Observer
+from .plain import fields_of
 from .progress import Progress
 from .row_maker import RowMaker
 from .rows import Row, RowKind
@@ -245,8 +246,8 @@ class RunReader:
             "bad_lines": dict(self.bad_lines),
             "fields": self._maker.fields.version,
             **self._maker.to_state(),
-            "within": self._within and asdict(self._within),
-            "beside": self._beside and asdict(self._beside),
+            "within": self._within and fields_of(self._within),
+            "beside": self._beside and fields_of(self._beside),
             "progress": self.progress.to_state(),
             "header": [self._header.text, self._header.lines] if self._header else None,
             "monitor": self.monitor.to_state(),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from .plain import fields_of
 from .rows import Row, RowKind
 
 SEGMENT_ROWS_MIN = 10
@@ -103,4 +104,4 @@ class SegmentTracker:
 
     def to_state(self) -> dict[str, Any]:
         """A small dict of numbers, for `SegmentTracker(**state)`."""
-        return asdict(self)
+        return fields_of(self)

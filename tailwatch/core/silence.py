@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 DECAY = 0.98
@@ -66,4 +66,4 @@ class Arrivals:
 
     def to_state(self) -> dict[str, Any]:
         """A small dict, for `Arrivals(**state)`."""
-        return asdict(self)
+        return {"longest_s": dict(self.longest_s), "gaps": self.gaps}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from .plain import fields_of
 from .rows import Row, RowKind, whole
 
 _SANE = 1e18
@@ -110,4 +111,4 @@ class StepAxis:
 
     def to_state(self) -> dict[str, Any]:
         """A small dict of numbers, for `StepAxis(**state)`."""
-        return asdict(self)
+        return fields_of(self)
