@@ -19,7 +19,7 @@ from .reading import Reading, Take
 from .tracked import Tracked
 
 TURN_BYTES = 4 * 1024 * 1024
-FILE_BYTES = 8 * 1024
+FILE_BYTES = 32 * 1024
 """Each file counts as so much at least: what a turn unpacks, it packs only at its end."""
 ENDS_S = 60.0
 """A run whose file has been gone for this long has ended: it is kept on disk alone."""
@@ -130,23 +130,31 @@ class Files:
         """
         initial, files = not self.swept, self._reading.files
         there = self.scanner.sweep(trusted)
+        # Nearly all files are as they were at the last sweep: none of those costs a call.
+        other = [
+            (found, tracked)
+            for path, found in there.items()
+            if (tracked := files.get(path)) is None
+            or tracked.changed is not found.changed
+            or tracked.gone_s is not None
+            or tracked.left
+            or tracked.previous
+        ]
         # Known paths first: a file that is new under one name may be old under another.
-        new = []
-        for path, found in there.items():
-            tracked = files.get(path)
-            if tracked is None:
-                new.append(found)
-            # Nearly all: the file is as it was at the last sweep.
-            elif tracked.changed is not found.changed or tracked.unsettled:
+        for found, tracked in other:
+            if tracked is not None:
                 self._see(found, tracked, initial)
-        for found in new:
-            tracked = files.get(found.path) or self._discover(found, now_s, monotonic_s)
-            self._see(found, tracked, initial)
+        for found, tracked in other:
+            if tracked is None:
+                tracked = files.get(found.path) or self._discover(found, now_s, monotonic_s)
+                self._see(found, tracked, initial)
         missing = self.scanner.missing()
-        for path, tracked in files.items():
-            if path not in there and tracked.root not in missing and not tracked.given_up:
+        for path in [path for path in files if path not in there]:
+            tracked = files[path]
+            if tracked.root not in missing and not tracked.given_up:
                 self._reading.hinted[path] = None
-            if tracked.aliases and not missing:
+        if not missing:
+            for tracked in [each for each in files.values() if each.aliases]:
                 tracked.aliases = {k: v for k, v in tracked.aliases.items() if k in there}
         self._end(monotonic_s)
         self._reading.tidy({found.inode for found in there.values()})

@@ -48,7 +48,7 @@ class Owners:
 
     def tidy(self, there: set[Inode]) -> None:
         """Forget that a run had an inode that is not *there*, and which it does not know."""
-        for inode in [inode for inode in self._runs if inode not in there]:
+        for inode in self._runs.keys() - there:
             kept = [
                 run
                 for run in self._runs[inode]

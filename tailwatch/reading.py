@@ -64,8 +64,8 @@ class Reading:
 
     def tidy(self, there: set[tuple[int, int]]) -> None:
         """Forget what is of no file that is followed, nor of an inode that is *there*."""
-        looks = self._config_looks.items()
-        self._config_looks = {path: look_s for path, look_s in looks if path in self.files}
+        for path in self._config_looks.keys() - self.files.keys():
+            del self._config_looks[path]
         self.owners.tidy(there)
 
     def quiet_config(self, tracked: Tracked, monotonic_s: float) -> None:

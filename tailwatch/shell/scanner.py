@@ -268,9 +268,11 @@ class DirectoryScanner:
         changed = {}
         for path, old in known.files.items():
             if rare or not self._waits(old, now_s):
-                found = _found(path, old.root, os.lstat(path))
-                if found != old:
-                    changed[path] = found
+                info = os.lstat(path)
+                seen = (info.st_size, info.st_mtime_ns, info.st_ino)
+                place = (info.st_dev, info.st_nlink)
+                if seen != old.changed or place != (old.inode[0], old.links):
+                    changed[path] = _found(path, old.root, info)
         if not changed:
             return known
         written_s = max(each.mtime_s for each in changed.values())
