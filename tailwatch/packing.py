@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import msgspec
@@ -35,3 +36,31 @@ def unpack(data: bytes) -> Any:
 
 def _decoded(_: int, data: memoryview) -> str:
     return bytes(data).decode(errors="surrogatepass")
+
+
+class Alike:
+    """
+    Compresses bytes that are alike: each by what it shares with the first.
+
+    Of the states of two runs the names are the same, and many numbers: by what it shares with
+    another a state is a fifth of its size, by itself half.
+
+    >>> alike = Alike()
+    >>> texts = [b"%d steps of a run, all of them well" % n for n in (1017, 2345)]
+    >>> small = [alike.compress(text) for text in texts]
+    >>> len(small[1]) < len(texts[1]) / 2, [alike.expand(each) for each in small] == texts
+    (True, True)
+    """
+
+    def __init__(self) -> None:
+        self._first = b""
+
+    def compress(self, data: bytes) -> bytes:
+        """To be kept in this process only: `expand` needs the first, too."""
+        self._first = self._first or data
+        squeeze = zlib.compressobj(1, zdict=self._first)
+        return squeeze.compress(data) + squeeze.flush()
+
+    def expand(self, small: bytes) -> bytes:
+        """What `compress` was called on."""
+        return zlib.decompressobj(zdict=self._first).decompress(small)

@@ -16,11 +16,11 @@ from .core.reader import RunReader
 from .core.summary import RunSummary, summary_of
 from .core.watched import rule_version
 from .errors import StateOutdated
-from .packing import pack, unpack
+from .packing import Alike, pack, unpack
 
-OPEN_MAX = 1000
+OPEN_MAX = 500
 """So many runs have their checks ready for the next row. Unpacking one takes less than the
-turn that its row needs anyway, and packed it takes a tenth of the memory."""
+turn that its row needs anyway, and packed it takes a fiftieth of the memory."""
 OPEN_S = 120.0
 """So long a run is ready after its last row."""
 OLD_MAX = 20
@@ -40,7 +40,16 @@ class KeptReader:
         among: All readers, of which it is one.
     """
 
-    __slots__ = ("_among", "_fields", "_packed", "_reader", "_rules", "_summary", "checks")
+    __slots__ = (
+        "_alike",
+        "_among",
+        "_fields",
+        "_packed",
+        "_reader",
+        "_rules",
+        "_summary",
+        "checks",
+    )
 
     def __init__(
         self,
@@ -52,6 +61,7 @@ class KeptReader:
         self.checks = checks
         self._fields = fields or FieldMap()
         self._rules = among.version(self._fields) if among else _version(checks, self._fields)
+        self._alike = among.alike if among else Alike()
         self._reader = reader
         # As it is on disk; while there is no reader, compressed.
         self._packed: bytes | None = None
@@ -65,7 +75,7 @@ class KeptReader:
             if self._packed is None:
                 self._reader = RunReader(self.checks, fields=self._fields)
             else:
-                self._reader = self._unpacked(zlib.decompress(self._packed))
+                self._reader = self._unpacked(self._alike.expand(self._packed))
                 self.used()
         # Whoever has it may change it.
         self._packed = self._summary = None
@@ -99,13 +109,13 @@ class KeptReader:
         if not reader.is_metric or reader.offset != reader.received:
             return False
         self.summary()
-        self._packed, self._reader = _compressed(self.packed()), None
+        self._packed, self._reader = self._alike.compress(self.packed()), None
         return True
 
     def packed(self) -> bytes:
         """Its state, as it is kept on disk."""
         if self._reader is None and self._packed is not None:
-            return zlib.decompress(self._packed)
+            return self._alike.expand(self._packed)
         if self._packed is None:
             self._packed = pack((self._reader or self.reader).to_state())
         return self._packed
@@ -136,7 +146,7 @@ class KeptReader:
         if state["crc"] != zlib.crc32(packed):
             raise StateOutdated("its checksum does not fit")
         self._try(packed)
-        self._reader, self._packed = None, _compressed(packed)
+        self._reader, self._packed = None, self._alike.compress(packed)
         self._summary = RunSummary.from_state(state["summary"], self.checks)
 
     def _unpacked(self, packed: bytes) -> RunReader:
@@ -165,6 +175,7 @@ class Readers:
         opened: Those that are unpacked -> when (monotonic) they had work; the oldest first.
         now_s: When the newest work was (monotonic).
         proven: Versions of the rules of which a state was unpacked.
+        alike: Compresses their states.
     """
 
     def __init__(self, checks: Sequence[type[Check]], fields: FieldRules) -> None:
@@ -172,6 +183,7 @@ class Readers:
         self.opened: OrderedDict[KeptReader, float] = OrderedDict()
         self.now_s = 0.0
         self.proven: set[int] = set()
+        self.alike = Alike()
         self._versions: dict[str, int] = {}
 
     def new(self, path: str, root: str | None) -> KeptReader:
@@ -202,11 +214,6 @@ class Readers:
             del self.opened[kept]
             if not kept.put_away():
                 self.opened[kept] = monotonic_s
-
-
-def _compressed(packed: bytes) -> bytes:
-    # It costs a tenth of packing, and leaves less than half.
-    return zlib.compress(packed, 1)
 
 
 def _version(checks: Sequence[type[Check]], fields: FieldMap) -> int:

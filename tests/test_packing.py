@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+import random
+import string
+import zlib
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailwatch.packing import pack, unpack
+from tailwatch.packing import Alike, pack, unpack
 
 plain = st.recursive(
     st.none()
@@ -36,3 +39,14 @@ def test_nan_and_undecodable_text_come_back() -> None:
 
     assert math.isnan(number)
     assert {"paths": [path, "plain"]} == text
+
+
+def test_what_is_alike_is_small_together() -> None:
+    """Each comes back, the first too; what it shares with the first takes no room."""
+    alike, noise = Alike(), random.Random(1)
+    names = ["".join(noise.choices(string.ascii_letters, k=12)) for _ in range(50)]
+    states = [pack({name: noise.random() for name in names}) for _ in range(9)]
+    small = [alike.compress(state) for state in states]
+
+    assert [alike.expand(each) for each in small] == states
+    assert max(map(len, small)) < 0.7 * min(len(zlib.compress(state)) for state in states)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from .check import Check
@@ -37,7 +38,7 @@ class RunSummary(NamedTuple):
     Attributes:
         rows: Over all segments.
         loss: The newest, finite or not.
-        recent: The last finite losses, oldest first.
+        recent: The last finite losses, oldest first; as plain numbers, since each run has them.
         bad_lines: Lines that were no row.
         run_config: The file that its configuration was read from.
         heard: See `RunReader.heard`.
@@ -51,7 +52,7 @@ class RunSummary(NamedTuple):
     first_step: int | float | None = None
     last_step: int | float | None = None
     loss: float | None = None
-    recent: tuple[float, ...] = ()
+    recent: Sequence[float] = array("d")
     bad_lines: int = 0
     run_config: str | None = None
     heard: tuple[int, bool, float] = (0, False, 0.0)
@@ -65,7 +66,7 @@ class RunSummary(NamedTuple):
             (f.category, f.message, f.step, f.row, f.offset, f.segment, f.values)
             for f in self.firing
         ]
-        return [*self[:-1], firing]
+        return [*self._replace(recent=list(self.recent))[:-1], firing]
 
     @classmethod
     def from_state(cls, state: list[Any], checks: Iterable[type[Check]]) -> RunSummary:
@@ -75,7 +76,7 @@ class RunSummary(NamedTuple):
         summary = cls(*values)
         evals, last_was_eval, step = summary.heard
         return summary._replace(
-            recent=tuple(summary.recent),
+            recent=array("d", summary.recent),
             heard=(evals, last_was_eval, step),
             firing=tuple(
                 Firing(name, known[name].severity, message, known[name].suggestion, *rest)
@@ -94,7 +95,7 @@ def summary_of(reader: RunReader) -> RunSummary:
         reader.first_step,
         last.step if last else None,
         reader.last_loss,
-        tuple(monitor.recent),
+        array("d", monitor.recent),
         reader.bad_lines.total(),
         monitor.config.source,
         reader.heard,

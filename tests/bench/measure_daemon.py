@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import random
 import resource
 import subprocess
 import tempfile
@@ -74,10 +75,17 @@ def run_name(tw: Daemon, path: Path) -> str:
     return str(path.relative_to(tw.runs).with_suffix(""))
 
 
-def healthy(first: int, rows: int) -> str:
-    """Rows of a run that trains well, from a step on."""
+def healthy(first: int, rows: int, run: int = 0) -> str:
+    """Rows of a run that trains well, from a step on; no two runs have the same numbers."""
+    noise = random.Random(f"{run} {first}")
     return "".join(
-        row(n, 2.0 - n % 1000 / 1000, grad_norm=1.5, lr=1e-4) for n in range(first, first + rows)
+        row(
+            n,
+            round(2.0 - n % 1000 / 1000 + noise.gauss(0, 0.02), 4),
+            grad_norm=round(noise.uniform(0.5, 3.0), 4),
+            lr=1e-4,
+        )
+        for n in range(first, first + rows)
     )
 
 
@@ -87,8 +95,8 @@ def make_runs(directory: Path, runs: int, rows: int = 30) -> list[Path]:
         directory / f"group{number % 100}" / f"run{number}" / "metrics.jsonl"
         for number in range(runs)
     ]
-    for path in paths:
-        write(path, healthy(0, rows))
+    for number, path in enumerate(paths):
+        write(path, healthy(0, rows, number))
     return paths
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from array import array
 
 from tailwatch.checks import CHECKS
 from tailwatch.core.check import RunConfig
@@ -29,7 +30,7 @@ def test_it_says_what_the_reader_says() -> None:
         first_step=3,
         last_step=4,
         loss=2.0,
-        recent=(2.0, 2.0),
+        recent=array("d", [2.0, 2.0]),
         bad_lines=1,
         run_config="config.yaml",
         heard=(0, False, 4.0),
