@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from pathlib import Path
 
+from tailwatch.shell.scanner import STEADY_S
 from tests.bench.scale import wakeups
 from tests.e2e.daemon import Daemon, daemon, row, wait_for, write
 
@@ -27,6 +29,9 @@ def at_rest(directory: Path) -> None:
     for number in range(FILES):
         path = directory / "runs" / f"run{number}" / "metrics.jsonl"
         write(path, row(1, 2.0) + row(2, 1.9))
+    # Long enough ago that their times tell of every change: else they are listed anew.
+    for each in [directory / "runs", *(directory / "runs").iterdir()]:
+        os.utime(each, (time.time() - STEADY_S - 1,) * 2)
 
 
 def is_read(tw: Daemon) -> bool:
