@@ -56,7 +56,9 @@ class Shown:
                 continue
             if self._ended:
                 self._ended.pop(tracked.name, None)
-            state = "ended" if tracked.gone else "quiet" if tracked.at_rest else "active"
+            # A sweep looks at all runs: no call for each.
+            gone = tracked.gone_s is not None
+            state = "ended" if gone else "quiet" if tracked.at_rest else "active"
             old = self._views.get(tracked.name)
             if (
                 old is None
