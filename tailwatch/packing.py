@@ -9,14 +9,18 @@ import msgspec
 
 # Our own msgpack type: a text with undecodable bytes in it, such as the path of a root.
 _RAW_TEXT = 1
+_encoder = msgspec.msgpack.Encoder()
 
 
 def pack(value: Any) -> bytes:
     """Plain values to msgpack, which unlike JSON keeps NaN."""
+    # Not `encode`: when memory runs out in it, msgspec (0.23) takes the process down.
+    packed = bytearray()
     try:
-        return msgspec.msgpack.encode(value)
+        _encoder.encode_into(value, packed)
     except UnicodeEncodeError:
-        return msgspec.msgpack.encode(_encodable(value))
+        _encoder.encode_into(_encodable(value), packed)
+    return bytes(packed)
 
 
 def _encodable(value: Any) -> Any:

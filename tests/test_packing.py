@@ -8,10 +8,12 @@ import random
 import string
 import zlib
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailwatch.packing import Alike, pack, unpack
+from tests.shell.helpers import run_python
 
 plain = st.recursive(
     st.none()
@@ -50,3 +52,27 @@ def test_what_is_alike_is_small_together() -> None:
 
     assert [alike.expand(each) for each in small] == states
     assert max(map(len, small)) < 0.7 * min(len(zlib.compress(state)) for state in states)
+
+
+_WITHOUT_MEMORY = """
+import resource, sys
+from pathlib import Path
+from tailwatch.packing import pack, unpack
+value = ["x" * (1 << 20)] * 64
+packed = pack(value)
+given = {"pack": (pack, value), "unpack": (unpack, packed)}[sys.argv[1]]
+text = Path("/proc/self/status").read_text()
+room = (int(text.split("VmData:")[1].split()[0]) + 8192) * 1024
+resource.setrlimit(resource.RLIMIT_DATA, (room, room))
+try:
+    given[0](given[1])
+except MemoryError:
+    print("out of memory")
+"""
+
+
+@pytest.mark.parametrize("what", ["pack", "unpack"])
+def test_without_memory_it_says_so(what: str) -> None:
+    """It raises what the daemon ends with by itself, and does not take the process down."""
+    ran = run_python(_WITHOUT_MEMORY, what)
+    assert (ran.returncode, ran.stdout) == (0, "out of memory\n"), ran.stderr
