@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -18,11 +19,14 @@ from .core.watched import rule_version
 from .errors import StateOutdated
 from .packing import Alike, pack, unpack
 
-OPEN_MAX = 500
-"""So many runs have their checks ready for the next row. Unpacking one takes less than the
-turn that its row needs anyway, and packed it takes a fiftieth of the memory."""
+OPEN_MAX = 1000
+"""So many runs that go on have their checks ready for the next row. Unpacking one takes less
+than the turn that its row needs anyway, and packed it takes a fiftieth of the memory."""
+FRESH_MAX = 250
+"""The same of those that had work in one turn only: thousands are found at once at a first start,
+and memory that they all take together is never given back."""
 OPEN_S = 120.0
-"""So long a run is ready after its last row."""
+"""So long a run is ready after its last row, and one that has its next within it goes on."""
 OLD_MAX = 20
 """So many are packed in one turn because they had no row for long: each takes half a ms."""
 
@@ -38,6 +42,9 @@ class KeptReader:
         fields: What the keys of its rows mean.
         reader: It, if there is one.
         among: All readers, of which it is one.
+
+    Attributes:
+        used_s: When (monotonic) it last had work.
     """
 
     __slots__ = (
@@ -49,6 +56,7 @@ class KeptReader:
         "_rules",
         "_summary",
         "checks",
+        "used_s",
     )
 
     def __init__(
@@ -67,6 +75,7 @@ class KeptReader:
         self._packed: bytes | None = None
         self._summary: RunSummary | None = None
         self._among = among
+        self.used_s = -math.inf
 
     @property
     def reader(self) -> RunReader:
@@ -76,7 +85,8 @@ class KeptReader:
                 self._reader = RunReader(self.checks, fields=self._fields)
             else:
                 self._reader = self._unpacked(self._alike.expand(self._packed))
-                self.used()
+                if self._among is not None:
+                    self._among.fresh[self] = self._among.now_s
         # Whoever has it may change it.
         self._packed = self._summary = None
         return self._reader
@@ -95,11 +105,10 @@ class KeptReader:
         """The categories of its checks that are critical."""
         return (each.category for each in self.checks if each.severity is Severity.CRITICAL)
 
-    def used(self) -> None:
-        """It has work just now: of those that are unpacked, it is the last to be packed."""
-        if self._among is not None and self._reader is not None:
-            self._among.opened[self] = self._among.now_s
-            self._among.opened.move_to_end(self)
+    @property
+    def is_open(self) -> bool:
+        """Whether its checks are ready for the next row."""
+        return self._reader is not None
 
     def put_away(self) -> bool:
         """Keep it packed only; False if that would lose a torn line, or it is no run yet."""
@@ -165,14 +174,15 @@ class KeptReader:
 
 class Readers:
     """
-    Makes the readers, and keeps those unpacked that have work, no more than `OPEN_MAX`.
+    Makes the readers, and keeps those unpacked that have work, but not too many.
 
     Args:
         checks: The checks of each run.
         fields: What the keys of each file mean.
 
     Attributes:
-        opened: Those that are unpacked -> when (monotonic) they had work; the oldest first.
+        opened: Those that go on -> when (monotonic) they last had work; the oldest first.
+        fresh: The same of the others that are unpacked.
         now_s: When the newest work was (monotonic).
         proven: Versions of the rules of which a state was unpacked.
         alike: Compresses their states.
@@ -181,6 +191,7 @@ class Readers:
     def __init__(self, checks: Sequence[type[Check]], fields: FieldRules) -> None:
         self._checks, self._fields = checks, fields
         self.opened: OrderedDict[KeptReader, float] = OrderedDict()
+        self.fresh: OrderedDict[KeptReader, float] = OrderedDict()
         self.now_s = 0.0
         self.proven: set[int] = set()
         self.alike = Alike()
@@ -205,15 +216,21 @@ class Readers:
         """
         self.now_s = monotonic_s
         for kept in used:
-            kept.used()
-        over = len(self.opened) - OPEN_MAX
-        oldest = list(islice(self.opened.items(), max(over, OLD_MAX)))
-        for number, (kept, used_s) in enumerate(oldest):
-            if number >= over and monotonic_s - used_s < OPEN_S:
-                break
-            del self.opened[kept]
-            if not kept.put_away():
-                self.opened[kept] = monotonic_s
+            if kept.is_open:
+                self.opened.pop(kept, None)
+                self.fresh.pop(kept, None)
+                goes_on = monotonic_s - kept.used_s < OPEN_S
+                (self.opened if goes_on else self.fresh)[kept] = monotonic_s
+            kept.used_s = monotonic_s
+        for those, most in ((self.fresh, FRESH_MAX), (self.opened, OPEN_MAX)):
+            over = len(those) - most
+            oldest = list(islice(those.items(), max(over, OLD_MAX)))
+            for number, (kept, used_s) in enumerate(oldest):
+                if number >= over and monotonic_s - used_s < OPEN_S:
+                    break
+                del those[kept]
+                if not kept.put_away():
+                    those[kept] = monotonic_s
 
 
 def _version(checks: Sequence[type[Check]], fields: FieldMap) -> int:

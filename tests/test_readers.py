@@ -96,26 +96,43 @@ def followed(count: int) -> tuple[Readers, list[KeptReader]]:
 
 
 def is_open(kept: KeptReader) -> bool:
-    return kept._reader is not None
+    return kept.is_open
 
 
 def test_those_without_work_for_longest_are_packed(monkeypatch: pytest.MonkeyPatch) -> None:
     """So many stay ready for their next row; one that is needed again is unpacked."""
-    monkeypatch.setattr(readers, "OPEN_MAX", 3)
+    monkeypatch.setattr(readers, "FRESH_MAX", 3)
     among, made = followed(6)
     among.put_away(made, 0.0)
     assert list(map(is_open, made)) == [False] * 3 + [True] * 3
     made[0].reader.feed(b'{"step": 2, "loss": 2.0}\n')
     among.put_away([made[0], made[3]], 1.0)
-    assert list(map(is_open, made)) == [True, False, False, True, False, True]
+    assert list(map(is_open, made)) == [True, False, False, True, True, True]
     assert [kept.summary().rows for kept in made] == [2, 1, 1, 1, 1, 1]
+
+
+def test_those_that_go_on_outlast_a_wave_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many come once: a run with two rows within two minutes is ready for the next."""
+    monkeypatch.setattr(readers, "FRESH_MAX", 2)
+    monkeypatch.setattr(readers, "OPEN_MAX", 3)
+    among, made = followed(12)
+    among.put_away(made[:2], 0.0)
+    among.put_away([made[0]], 1.0)
+    among.put_away(made[2:], 2.0)
+    assert [number for number, kept in enumerate(made) if kept.is_open] == [0, 10, 11]
+    # Packed meanwhile, and again within two minutes: it goes on, too.
+    assert made[1].reader.rows == 1
+    among.put_away([made[1]], OPEN_S - 1.0)
+    among.put_away(made[2:], OPEN_S - 0.5)
+    among.put_away(made[9:], OPEN_S - 0.25)
+    assert [number for number, kept in enumerate(made) if kept.is_open] == [1, 10, 11]
 
 
 def test_what_cannot_be_packed_stays_and_the_others_are_tried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One with a torn line is no reason to pack none."""
-    monkeypatch.setattr(readers, "OPEN_MAX", 1)
+    monkeypatch.setattr(readers, "FRESH_MAX", 1)
     among, made = followed(4)
     made[0].reader.feed(b'{"torn')
     among.put_away(made, 0.0)

@@ -47,7 +47,7 @@ LIMITS = {
     "SQL statements for a turn in which one changed": Limit(4, 4),
     "SQL statements when nothing changed": Limit(0, 0),
     "calls for a turn with one row": Limit(1063, 1070),
-    "calls of an idle turn": Limit(48, 48),
+    "calls of an idle turn": Limit(51, 51),
     "calls of an idle sweep for each file": Limit(43, 43.5),
     "calls of an idle sweep for each file, 400 to 200": Limit(1, 1.02),
     "calls of an idle sweep, but for its files": Limit(169, 173),

@@ -178,10 +178,11 @@ class Machine:
         self.clock.wall_s += seconds
         self.engine.turn(0.0)
         # Whatever has more work is unpacked again: nobody may hold on to a reader.
-        opened = self.engine._files.readers.opened
-        for kept in list(opened):
-            if kept.put_away():
-                del opened[kept]
+        readers = self.engine._files.readers
+        for those in (readers.opened, readers.fresh):
+            for kept in list(those):
+                if kept.put_away():
+                    del those[kept]
 
     def settle(self, sweeps: int = 3) -> None:
         """Enough sweeps that everything on disk must have been read."""

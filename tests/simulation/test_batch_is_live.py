@@ -100,6 +100,7 @@ def test_restarts_are_invisible(seed: int) -> None:
 def test_packing_is_invisible(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """So does one whose checks are packed whenever they have nothing to do."""
     monkeypatch.setattr(readers, "OPEN_MAX", 0)
+    monkeypatch.setattr(readers, "FRESH_MAX", 0)
     data = rough_file(200 + seed)
     cuts = sorted(random.Random(seed).sample(range(1, len(data)), 25))
 
