@@ -61,7 +61,8 @@ def settings_file(directory: Path, origins: dict[str, str]) -> Path:
 def files_of(tw: Daemon) -> dict[str, bytes]:
     """The state on disk, and what other users see of the process."""
     assert tw.process is not None
-    state = {str(path): path.read_bytes() for path in (tw.directory / "state").iterdir()}
+    below = (tw.directory / "state").rglob("*")
+    state = {str(path): path.read_bytes() for path in below if path.is_file()}
     process = Path(f"/proc/{tw.process.pid}")
     return state | {name: (process / name).read_bytes() for name in ("cmdline", "environ")}
 
