@@ -53,6 +53,7 @@ class Run:
         if self.nan_rows:
             self.nan_rows -= 1
             loss = math.nan
+            self.went_nan = True
         shown = b"NaN" if math.isnan(loss) else b"%.4f" % loss
         norm, rate = self._rng.uniform(0.9, 1.1), 2e-4 * min(1.0, (n + 1) / 100)
         text = b'{"step": %d, "loss": %s, "grad_norm": %.4f, "lr": %.3e, "epoch": %.3f}\n'
@@ -65,7 +66,7 @@ class Run:
 
     def go_nan(self) -> None:
         """The next rows are NaN."""
-        self.nan_rows, self.went_nan = NAN_ROWS, True
+        self.nan_rows = NAN_ROWS
 
     def rotate(self) -> Path:
         """Rename the file and go on in a new one; return where the old one is."""
@@ -128,5 +129,5 @@ def train(
         time.sleep(0.01)
     for run in runs:
         run.flush()
-    went_nan = [str(run.path) for run in runs if run.went_nan and run.nan_rows < NAN_ROWS]
+    went_nan = [str(run.path) for run in runs if run.went_nan]
     report.send(({str(run.path): run.rows for run in runs}, went_nan, rotations))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import multiprocessing
 import threading
+import time
 from pathlib import Path
 from random import Random
 
@@ -64,6 +66,7 @@ def test_a_process_reports_what_it_wrote(tmp_path: Path, monkeypatch: pytest.Mon
     thread.start()
     while total.value < 500:
         assert thread.is_alive()
+        time.sleep(0.01)
     end.value = 1
     written, went_nan, rotations = ours.recv()
     thread.join()
@@ -73,3 +76,24 @@ def test_a_process_reports_what_it_wrote(tmp_path: Path, monkeypatch: pytest.Mon
     assert sum(written.values()) == total.value >= 500
     assert rotations > 0
     assert went_nan == []
+
+
+def test_a_process_reports_each_run_of_which_a_nan_stands_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that is to go NaN once more just before the end, and no other."""
+    monkeypatch.setattr(soak_writers, "NAN_EVERY_S", 0.05)
+    monkeypatch.setattr(soak_writers, "ROTATE_EVERY_S", math.inf)
+    paths = [str(tmp_path / f"run{n}" / "m.jsonl") for n in range(20)]
+    end, total = multiprocessing.Value("i", 0), multiprocessing.Value("q", 0)
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+    thread = threading.Thread(target=train, args=(paths, 400.0, 1, end, total, theirs))
+    thread.start()
+    while total.value < 400:
+        assert thread.is_alive()
+        time.sleep(0.01)
+    end.value = 1
+    _, went_nan, _ = ours.recv()
+    thread.join()
+
+    assert went_nan == [path for path in paths if "NaN" in Path(path).read_text()] != []
